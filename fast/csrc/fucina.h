@@ -1,0 +1,60 @@
+/*
+ * The public interface of the C core.  Everything between the two marks is, to the letter, native.cdef.txt; a test keeps
+ * the two equal.  No function allocates, prints or calls Python; each computes in the default floating-point environment
+ * and leaves the caller's control bits and accrued flags as they were (clauses NUM-ENV-2, NUM-ENV-3).
+ * Buffers may have any alignment.  Arguments are checked by the caller unless a status says otherwise.
+ */
+#ifndef FUCINA_H
+#define FUCINA_H
+#include <stddef.h>
+#include <stdint.h>
+
+/* cdef begin */
+typedef int fc_status;
+enum {
+    FC_OK,
+    FC_BAD_DTYPE,
+    FC_BAD_ISA,
+    FC_BAD_BOUNDS
+};
+
+/* core: version and instruction-set levels (core/dispatch.c) */
+const char *fc_version(void);
+const char *fc_build(void);
+int fc_isa_count(void);
+const char *fc_isa_name(int level);
+int fc_isa_usable(int level);
+int fc_isa_get(void);
+fc_status fc_isa_set(int level);
+
+/* bridge: dtypes by index in the documents' order; patterns travel in the low bits of a uint64_t (bridge/bridge.c) */
+enum {
+    FC_CAST_SATURATE = 1,
+    FC_CAST_SINGLE_ROUNDING = 2
+};
+fc_status fc_cast(int source, int target, uint32_t mode, const void *in, void *out, size_t n);
+fc_status fc_cast_bits(int source, int target, uint32_t mode, uint64_t bits, uint64_t *out);
+fc_status fc_is_truthy(int dtype, uint64_t bits, int *out);
+
+/* rng: element j of a fill is element first + j of the stream (rng/rng.c) */
+uint64_t fc_at(uint64_t seed, uint64_t i);
+fc_status fc_gaussian(uint64_t seed, uint64_t first, float scale, float *out, size_t n);
+fc_status fc_gaussian_fast(uint64_t seed, uint64_t first, float scale, float *out, size_t n);
+fc_status fc_normal(uint64_t seed, uint64_t first, float mean, float std_dev, float *out, size_t n);
+fc_status fc_uniform(uint64_t seed, uint64_t first, float lo, float hi, float *out, size_t n);
+fc_status fc_kaiming_uniform(uint64_t seed, uint64_t first, uint64_t fan_in, float *out, size_t n);
+fc_status fc_gumbel(uint64_t seed, uint64_t first, float *out, size_t n);
+fc_status fc_randint(uint64_t seed, uint64_t first, int64_t low, int64_t high, int64_t *out, size_t n);
+fc_status fc_randperm(uint64_t seed, int64_t *out, size_t n);
+fc_status fc_dropout_mask(uint64_t seed, uint64_t first, float p, uint8_t *out, size_t n);
+fc_status fc_dropout_scale(float p, float *out);
+
+/* rng: windows for the conformance suite: the exact chain, and what a level's kernels hold before the last rounding */
+double fc_exact_ln(double x);
+double fc_exact_sin(double x);
+double fc_exact_cos(double x);
+fc_status fc_gaussian_f64(uint64_t seed, uint64_t pair, double scale, double *out, size_t pairs);
+fc_status fc_gumbel_f64(uint64_t seed, uint64_t first, double *out, size_t n);
+/* cdef end */
+
+#endif

@@ -1,0 +1,23 @@
+"""The shared vocabulary of the contract: types, geometry, errors, protocols and the clauses themselves.
+
+It holds declarations, never logic: ``fucina.reference`` and ``fucina.fast`` are two independent answers that meet here.
+"""
+
+from fucina.spec.interface import BitFloat, DTypePart, Implementation, IsaControl, RngPart, ScalarValue
+from fucina.spec.types import BLOCK_CONSTANTS, GEOMETRY, DType, DTypeKind, Field, FloatOp, Geometry
+
+__all__ = [
+    "BLOCK_CONSTANTS",
+    "GEOMETRY",
+    "BitFloat",
+    "DType",
+    "DTypeKind",
+    "DTypePart",
+    "Field",
+    "FloatOp",
+    "Geometry",
+    "Implementation",
+    "IsaControl",
+    "RngPart",
+    "ScalarValue",
+]

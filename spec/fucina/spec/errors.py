@@ -1,0 +1,97 @@
+"""Exceptions of the contract (clauses ERR-NAME-1 and ERR-MSG-1).
+
+Each documented error is an exception of its own name and also derives from the builtin that a Python program would
+catch.  A message says what was given, what is allowed, and names the clause that was broken.
+"""
+
+from __future__ import annotations
+
+__all__ = [
+    "DTypeMismatch",
+    "FucinaError",
+    "InvalidBounds",
+    "InvalidDType",
+    "InvalidDataLength",
+    "InvalidInteger",
+    "InvalidShape",
+    "NonDefaultFloatEnvironment",
+    "OutOfMemory",
+    "Overflow",
+    "OverlappingMemory",
+    "ReadOnlyStorage",
+    "TensorError",
+    "UnsupportedView",
+]
+
+
+class FucinaError(Exception):
+    """Base of every exception that this project raises on purpose.
+
+    ``clause`` is the id of the clause that was broken, or ``None`` where no single clause applies.
+    """
+
+    def __init__(self, message: str, *, clause: str | None = None) -> None:
+        super().__init__(f"{clause}: {message}" if clause else message)
+        self.clause = clause
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return (_rebuild, (type(self), self.args, self.clause))
+
+
+def _rebuild(cls: type[FucinaError], args: tuple[object, ...], clause: str | None) -> FucinaError:
+    error = cls.__new__(cls)
+    error.args = args
+    error.clause = clause
+    return error
+
+
+class TensorError(FucinaError):
+    """Base of the errors about shapes, layouts, buffers and storage."""
+
+
+class InvalidDType(FucinaError, TypeError):
+    """The operation is not defined for this dtype, or the argument is no dtype at all."""
+
+
+class DTypeMismatch(FucinaError, TypeError):
+    """A buffer or value does not have the format that its dtype requires."""
+
+
+class InvalidInteger(FucinaError, TypeError):
+    """An integer was required."""
+
+
+class InvalidBounds(FucinaError, ValueError):
+    """A parameter lies outside its domain: bounds out of order, a probability outside [0, 1), a zero fan-in."""
+
+
+class InvalidShape(TensorError, ValueError):
+    """A shape is not allowed here."""
+
+
+class InvalidDataLength(TensorError, ValueError):
+    """A buffer holds another number of elements than required."""
+
+
+class UnsupportedView(TensorError, ValueError):
+    """The memory layout of a buffer does not allow the operation: not C-contiguous, or misaligned."""
+
+
+class ReadOnlyStorage(TensorError, ValueError):
+    """A write to memory that is read-only."""
+
+
+class OverlappingMemory(TensorError, ValueError):
+    """Input and output share memory in a way that would read what was just written."""
+
+
+class Overflow(FucinaError, OverflowError):
+    """An integer does not fit the range that the clause allows."""
+
+
+class OutOfMemory(FucinaError, MemoryError):
+    """An allocation failed."""
+
+
+class NonDefaultFloatEnvironment(FucinaError, RuntimeError):
+    """The calling thread's floating-point environment is not the default one."""
