@@ -1,0 +1,104 @@
+"""The project's jobs.  ``nox -l`` lists them; ``nox`` alone runs the default ones.
+
+Every session that runs the library installs the wheel that was built once for this call of nox: what is tested is what
+would be shipped.
+"""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from pathlib import Path
+
+import nox
+
+nox.needs_version = ">=2025.2"
+nox.options.default_venv_backend = "venv"
+nox.options.error_on_missing_interpreters = False
+nox.options.sessions = ["conformance", "tests", "lint", "types", "docs", "examples", "ctest"]
+
+ROOT = Path(__file__).parent
+PYTHONS = ["3.11", "3.12", "3.13"]
+CODE = ["spec", "reference", "fast", "conformance", "tests", "bench", "docs", "tools", "noxfile.py", "conftest.py"]
+PROJECT = nox.project.load_toml("pyproject.toml")
+
+_built: dict[tuple[str, ...], Path] = {}
+
+
+def group(*names: str) -> list[str]:
+    """Return the pinned requirements of dependency groups of pyproject.toml."""
+    return sorted({r for name in names for r in nox.project.dependency_groups(PROJECT, name)})
+
+
+def wheel(session: nox.Session, *config: str) -> Path:
+    """Build the wheel once per call of nox and set of build options; return its path."""
+    if config not in _built:
+        place = Path(tempfile.mkdtemp(prefix="fucina-wheel-"))
+        options = [f"-Csetup-args={c}" for c in config]
+        session.run("python", "-m", "pip", "wheel", "--quiet", "--no-deps", "-w", str(place), *options, str(ROOT))
+        (_built[config],) = place.glob("*.whl")
+    return _built[config]
+
+
+def install(session: nox.Session, *groups: str, config: tuple[str, ...] = ()) -> None:
+    """Install the wheel and the named dependency groups."""
+    session.install(*group(*groups))
+    session.install("--force-reinstall", "--no-deps", str(wheel(session, *config)))
+    session.install("cffi>=2.0")
+
+
+@nox.session
+def conformance(session: nox.Session) -> None:
+    """Both implementations, every instruction-set level, every clause: the project's main job."""
+    install(session, "test")
+    session.run("python", "-m", "fucina.conformance", *session.posargs)
+
+
+@nox.session
+def tests(session: nox.Session) -> None:
+    """Unit tests and the tests of the suite itself."""
+    install(session, "test", "peers", "checks")
+    session.run("pytest", "-q", *session.posargs)
+
+
+@nox.session
+def lint(session: nox.Session) -> None:
+    """Ruff: rules and format."""
+    session.install(*group("lint"))
+    there = [c for c in CODE if (ROOT / c).exists()]
+    session.run("ruff", "check", *there)
+    session.run("ruff", "format", "--check", *there)
+
+
+@nox.session
+def types(session: nox.Session) -> None:
+    """Mypy, strict, over everything; it also proves that both modules satisfy the Protocols."""
+    session.install(*group("types"))
+    for package in ("spec", "reference", "fast", "conformance"):
+        session.run("mypy", "-p", f"fucina.{package}")
+    session.run("mypy", *[c for c in ("tests", "bench", "docs", "tools", "noxfile.py", "conftest.py") if (ROOT / c).exists()])
+
+
+@nox.session
+def docs(session: nox.Session) -> None:
+    """The documentation, warnings are errors, every reference resolved."""
+    install(session, "docs")
+    session.run("sphinx-build", "-W", "-n", "-q", "-b", "html", "docs", "docs/_build/html", *session.posargs)
+
+
+@nox.session
+def examples(session: nox.Session) -> None:
+    """Every code block of the specification, the guide and the README, on each implementation and in lockstep."""
+    install(session, "examples")
+    session.run("pytest", "-q", "-c", "docs/examples.ini", *session.posargs)
+
+
+@nox.session(name="wheel", python=PYTHONS)
+def wheel_session(session: nox.Session) -> None:
+    """Install the wheel into a fresh environment and test it from outside the tree."""
+    built = wheel(session)
+    session.install(f"{built}[conformance]")
+    outside = Path(session.create_tmp()).resolve()
+    session.chdir(outside)
+    session.run("python", "-m", "fucina.fast")
+    session.run("python", "-m", "fucina.conformance", "--report", str(outside / "report"))
