@@ -36,18 +36,19 @@ fc_status fc_cast(int source, int target, uint32_t mode, const void *in, void *o
 fc_status fc_cast_bits(int source, int target, uint32_t mode, uint64_t bits, uint64_t *out);
 fc_status fc_is_truthy(int dtype, uint64_t bits, int *out);
 
-/* rng: element j of a fill is element first + j of the stream (rng/rng.c) */
+/* rng: element j of a fill is element first + j of the stream (rng/rng.c); a double parameter is rounded to f32 on entry,
+   inside the guarded environment (NUM-PARAM-1): a float parameter would be rounded by the caller, in its environment */
 uint64_t fc_at(uint64_t seed, uint64_t i);
-fc_status fc_gaussian(uint64_t seed, uint64_t first, float scale, float *out, size_t n);
-fc_status fc_gaussian_fast(uint64_t seed, uint64_t first, float scale, float *out, size_t n);
-fc_status fc_normal(uint64_t seed, uint64_t first, float mean, float std_dev, float *out, size_t n);
-fc_status fc_uniform(uint64_t seed, uint64_t first, float lo, float hi, float *out, size_t n);
+fc_status fc_gaussian(uint64_t seed, uint64_t first, double scale, float *out, size_t n);
+fc_status fc_gaussian_fast(uint64_t seed, uint64_t first, double scale, float *out, size_t n);
+fc_status fc_normal(uint64_t seed, uint64_t first, double mean, double std_dev, float *out, size_t n);
+fc_status fc_uniform(uint64_t seed, uint64_t first, double lo, double hi, float *out, size_t n);
 fc_status fc_kaiming_uniform(uint64_t seed, uint64_t first, uint64_t fan_in, float *out, size_t n);
 fc_status fc_gumbel(uint64_t seed, uint64_t first, float *out, size_t n);
 fc_status fc_randint(uint64_t seed, uint64_t first, int64_t low, int64_t high, int64_t *out, size_t n);
 fc_status fc_randperm(uint64_t seed, int64_t *out, size_t n);
-fc_status fc_dropout_mask(uint64_t seed, uint64_t first, float p, uint8_t *out, size_t n);
-fc_status fc_dropout_scale(float p, float *out);
+fc_status fc_dropout_mask(uint64_t seed, uint64_t first, double p, uint8_t *out, size_t n);
+fc_status fc_dropout_scale(double p, float *out);
 
 /* rng: windows for the conformance suite: the exact chain, and what a level's kernels hold before the last rounding */
 double fc_exact_ln(double x);

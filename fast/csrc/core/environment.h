@@ -44,4 +44,13 @@ static inline fc_environment fc_environment_enter(void) {
 static inline void fc_environment_leave(fc_environment e) { fesetenv(&e); }
 #endif
 
+/*
+ * The same value, as if it came into being here: arithmetic on it cannot be moved above an fc_environment_enter() that
+ * stands before.  For arithmetic in a public function itself, such as rounding a parameter to f32 (NUM-PARAM-1).
+ */
+static inline double fc_environment_pin(double x) {
+    __asm__ volatile("" : "+m"(x) : : "memory");
+    return x;
+}
+
 #endif
