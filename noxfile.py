@@ -6,7 +6,6 @@ would be shipped.
 
 from __future__ import annotations
 
-import shutil
 import tempfile
 from pathlib import Path
 
@@ -76,7 +75,9 @@ def types(session: nox.Session) -> None:
     session.install(*group("types"))
     for package in ("spec", "reference", "fast", "conformance"):
         session.run("mypy", "-p", f"fucina.{package}")
-    session.run("mypy", *[c for c in ("tests", "bench", "docs", "tools", "noxfile.py", "conftest.py") if (ROOT / c).exists()])
+    session.run(
+        "mypy", *[c for c in ("tests", "bench", "docs", "tools", "noxfile.py", "conftest.py") if (ROOT / c).exists()]
+    )
 
 
 @nox.session
@@ -91,6 +92,14 @@ def examples(session: nox.Session) -> None:
     """Every code block of the specification, the guide and the README, on each implementation and in lockstep."""
     install(session, "examples")
     session.run("pytest", "-q", "-c", "docs/examples.ini", *session.posargs)
+
+
+@nox.session
+def bench(session: nox.Session) -> None:
+    """Ratios to the peers in one interleaved run: ``-- --quick`` for two minutes, ``-- --all-pairs`` for all casts."""
+    install(session, "bench")
+    # these two variables slow numpy's BLAS down: a peer is measured at its best
+    session.run("python", "bench/run.py", *session.posargs, env={"OPENBLAS_CORETYPE": None, "OPENBLAS_L2_SIZE": None})
 
 
 @nox.session(name="wheel", python=PYTHONS)

@@ -1,0 +1,107 @@
+"""Measure fucina.fast beside its peers, one thread, as ratios: ``python bench/run.py --help``."""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import json
+import platform
+import sys
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+import cast_rows
+import rng_rows
+from harness import Row
+from peers import optional
+from rich.console import Console
+from rich.progress import track
+from rich.table import Table
+
+import fucina.fast
+
+SIZES = {"1e3": 1000, "1e6": 1_000_000, "2^24": 1 << 24}
+
+
+def _versions() -> dict[str, str]:
+    found = {}
+    for name in ("fucina", "numpy", "ml_dtypes", "torch", "randomgen"):
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:
+            continue
+    return found
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="fewer rounds and only the sizes 1e3 and 1e6")
+    parser.add_argument(
+        "--all-pairs", action="store_true", help="all 169 casts, not only those with a goal of their own"
+    )
+    parser.add_argument("--size", action="append", choices=SIZES, help="only this size (repeatable)")
+    parser.add_argument("--only", default="", help="only rows whose name contains this text")
+    parser.add_argument("--json", type=Path, help="write the record to this file")
+    return parser
+
+
+def main() -> int:
+    """Run the rows that the command line asks for, show them, write the record."""
+    args = _parser().parse_args()
+    torch = optional("torch")
+    if torch:
+        torch.set_num_threads(1)
+    console = Console()
+    sizes = args.size or (["1e3", "1e6"] if args.quick else list(SIZES))
+    records: list[dict[str, object]] = []
+    for size in sizes:
+        n = SIZES[size]
+        rows: list[Row] = [
+            r for r in (*rng_rows.rows(n), *cast_rows.rows(n, every_pair=args.all_pairs)) if args.only in r.name
+        ]
+        for row in track(rows, description=f"n = {size}", console=console):
+            row.measure(rounds=7 if args.quick or n > 1_000_000 else 15)
+        console.print(_table(size, rows))
+        records += [r.record() for r in rows]
+    if args.json:
+        machine = {"arch": platform.machine(), "isa": fucina.fast.isa(), "python": platform.python_version()}
+        record = {
+            "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
+            "machine": machine,
+            "versions": _versions(),
+            "method": "one thread, thread CPU time, contestants interleaved, medians of the rounds' ratios",
+            "rows": records,
+        }
+        args.json.write_text(json.dumps(record, indent=1) + "\n")
+    return 0
+
+
+def _table(size: str, rows: list[Row]) -> Table:
+    table = Table(title=f"n = {size}")
+    for column in ("row", "ours ns/item", "rival", "rival ns/item", "ratio", "±", "goal", "of memcpy"):
+        table.add_column(column, justify="left" if column in ("row", "rival") else "right")
+    for row in rows:
+        limit = row.fastest(kind="limit")
+        share = f"{row.ratio(limit)[0]:.2f}" if limit else ""
+        for goal in row.goals:
+            rival = row.fastest(goal.against)
+            if rival is None:
+                continue
+            ratio, spread = row.ratio(rival)
+            style = "" if ratio <= goal.ratio else "bold red"
+            table.add_row(
+                row.name,
+                f"{row.ours.seconds * 1e9 / row.n:.3f}",
+                rival.label,
+                f"{rival.seconds * 1e9 / row.n:.3f}",
+                f"{ratio:.3f}",
+                f"{spread:.3f}",
+                f"{goal.ratio:.2f}",
+                share,
+                style=style,
+            )
+    return table
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,52 @@
+"""Sphinx configuration."""
+
+import sys
+from importlib.metadata import version as installed_version
+from pathlib import Path
+
+from sphinx.application import Sphinx
+
+HERE = Path(__file__).parent
+sys.path.insert(0, str(HERE / "_ext"))
+
+project = "Fucina for Python"
+author = "The Fucina for Python authors"
+copyright = "2026, the Fucina for Python authors"
+version = release = installed_version("fucina")
+
+extensions = [
+    "sphinx.ext.autodoc",
+    "sphinx.ext.mathjax",
+    "sphinx.ext.napoleon",
+    "records",
+]
+exclude_patterns = ["_build"]
+root_doc = "index"
+
+html_theme = "furo"
+html_title = f"Fucina {release}"
+html_static_path = ["_static"]
+html_css_files = ["fucina.css"]
+html_theme_options = {"footer_icons": []}
+html_show_sphinx = False
+
+autodoc_member_order = "bysource"
+autodoc_typehints = "signature"
+napoleon_google_docstring = False
+
+nitpicky = True
+nitpick_ignore = [
+    # annotations of the standard library and numpy: their inventories are on the network, the build is not
+    ("py:class", "Buffer"),
+    ("py:class", "np.dtype"),
+    ("py:class", "np.generic"),
+]
+nitpick_ignore_regex = [
+    (r"py:(class|obj|data)", r"(numpy|np|npt|collections|typing|typing_extensions|ctypes)\..*"),
+    (r"py:class", r"(AnyArray|ScalarValue|CData)"),
+]
+
+
+def setup(app: Sphinx) -> None:
+    """Register the object type of the specification: ``.. clause:: ID`` and ``:clause:`ID```."""
+    app.add_object_type("clause", "clause", objname="clause", indextemplate="pair: %s; clause")
