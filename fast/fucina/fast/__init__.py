@@ -1,0 +1,30 @@
+"""The contract at the speed of the machine: a thin layer over a C core.
+
+The same names and the same bits as ``fucina.reference``; ``python -m fucina.fast`` tells what this installation is.
+"""
+
+from fucina.fast import dtype, rng
+from fucina.fast._isa import isa, isa_levels, set_isa
+from fucina.fast._native import ffi as _ffi
+from fucina.fast._native import lib as _lib
+from fucina.fast.values import F8E4M3, F8E5M2, Bf16
+from fucina.spec.types import DType, DTypeKind, FloatOp
+
+__all__ = [
+    "F8E4M3",
+    "F8E5M2",
+    "Bf16",
+    "DType",
+    "DTypeKind",
+    "FloatOp",
+    "capabilities",
+    "dtype",
+    "isa",
+    "isa_levels",
+    "rng",
+    "set_isa",
+]
+
+__version__: str = _ffi.string(_lib.fc_version()).decode("ascii")
+
+capabilities: frozenset[str] = frozenset({"numbers", "dtype", "bridge", "rng", "errors"})

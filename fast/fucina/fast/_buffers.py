@@ -1,0 +1,130 @@
+"""Buffers: which objects may be read and written, and where their elements lie.
+
+This is the complete check, for every object with the buffer protocol; ``_entry`` shortens it for plain numpy arrays.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Any
+
+from fucina.fast._arguments import kind_of
+from fucina.fast._native import ffi
+from fucina.spec.errors import DTypeMismatch, InvalidDataLength, OverlappingMemory, ReadOnlyStorage, UnsupportedView
+from fucina.spec.types import GEOMETRY, DType
+
+if TYPE_CHECKING:
+    from fucina.fast._native import CData
+
+__all__ = ["Memory", "reading", "refuse_overlap", "require_count", "writing"]
+
+_CODES = {"f": "efd", "i": "bhilqn", "u": "BHILQN", "?": "?"}
+_FORMATS = {
+    dtype: (_CODES[geometry.format[0]], geometry.byte_size)
+    for dtype, geometry in GEOMETRY.items()
+    if geometry.format is not None
+}
+# numpy marks the elements of an unaligned array with "=": native order, standard sizes
+_NATIVE_ORDER = "@=<" if sys.byteorder == "little" else "@=>!"
+
+
+class Memory:
+    """Checked memory: ``view`` keeps the exporter's buffer in place for as long as this object lives."""
+
+    __slots__ = ("address", "count", "view")
+
+    def __init__(self, view: memoryview, itemsize: int) -> None:
+        self.view = view
+        self.address = int(ffi.cast("uintptr_t", ffi.from_buffer(view)))
+        self.count = view.nbytes // itemsize
+
+    def pointer(self, ctype: str) -> CData:
+        """Return the address of the first element as a C pointer."""
+        return ffi.cast(ctype, self.address)
+
+
+def _described(dtype: DType) -> str:
+    geometry = GEOMETRY[dtype]
+    stored = {"?": "bool", "f": "float", "i": "int", "u": "uint"}[str(geometry.format)[0]]
+    if stored != "bool":
+        stored += str(8 * geometry.byte_size)
+    return f"{dtype.name} elements ({stored} in native byte order)"
+
+
+def reading(name: str, value: Any, dtype: DType, clause: str) -> Memory:
+    """Return the memory of a buffer that holds elements of ``dtype``: C-contiguous, of any alignment, read-only or not.
+
+    Raises
+    ------
+    DTypeMismatch
+        No buffer, a masked array, or another format.
+    UnsupportedView
+        Not C-contiguous.
+
+    Clauses: BRIDGE-ARRAY-2
+    """
+    masked = sys.modules.get("numpy.ma")
+    if masked is not None and isinstance(value, masked.MaskedArray):
+        raise DTypeMismatch(f"{name} is a masked array; give its data and its mask apart", clause=clause)
+    try:
+        view = memoryview(value)
+    except (TypeError, ValueError, BufferError) as refusal:
+        raise DTypeMismatch(
+            f"{name} must be a buffer of {_described(dtype)}, got {kind_of(value)} ({refusal})", clause=clause
+        ) from None
+    codes, size = _FORMATS[dtype]
+    given = view.format or "B"
+    code = given[1:] if given[:1] in _NATIVE_ORDER else given
+    if len(code) != 1 or code not in codes or view.itemsize != size:
+        raise DTypeMismatch(
+            f"{name} must hold {_described(dtype)}, got buffer format {given!r} with {view.itemsize} bytes per element",
+            clause=clause,
+        )
+    if not view.c_contiguous:
+        raise UnsupportedView(
+            f"{name} must be C-contiguous, got shape {view.shape} with strides {view.strides}", clause=clause
+        )
+    return Memory(view, size)
+
+
+def writing(name: str, value: Any, dtype: DType, clause: str) -> Memory:
+    """Return the memory of a buffer that results may be written to: also writable, and aligned to its element.
+
+    Raises
+    ------
+    DTypeMismatch, UnsupportedView
+        As for reading; UnsupportedView also when misaligned.
+    ReadOnlyStorage
+        Not writable.
+
+    Clauses: RNG-OUT-1, BRIDGE-ARRAY-3
+    """
+    memory = reading(name, value, dtype, clause)
+    if memory.view.readonly:
+        raise ReadOnlyStorage(f"{name} must be writable, got read-only memory", clause=clause)
+    size = memory.view.itemsize
+    if memory.count and memory.address % size:
+        raise UnsupportedView(
+            f"{name} must be aligned to its {size}-byte element, got an address {memory.address % size} bytes past one",
+            clause=clause,
+        )
+    return memory
+
+
+def require_count(name: str, memory: Memory, count: int, clause: str) -> None:
+    """Refuse memory with another number of elements.
+
+    Clauses: BRIDGE-ARRAY-3
+    """
+    if memory.count != count:
+        raise InvalidDataLength(f"{name} must hold {count} elements, got {memory.count}", clause=clause)
+
+
+def refuse_overlap(source: Memory, target: Memory, clause: str) -> None:
+    """Refuse an output that shares a byte with the input.
+
+    Clauses: BRIDGE-ARRAY-3
+    """
+    source_end, target_end = source.address + source.view.nbytes, target.address + target.view.nbytes
+    if source.address < target_end and target.address < source_end and source.count:
+        raise OverlappingMemory("out must not share memory with the input", clause=clause)
