@@ -1,0 +1,1 @@
+"""Programs of the development: not part of the installed library."""
