@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from fucina.fast._accelerate import accelerated
 from fucina.fast._arguments import kind_of, scalar_dtype
 from fucina.fast._buffers import Memory, reading, refuse_overlap, require_count, writing
 from fucina.fast._native import lib
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 __all__ = ["cast_array", "convert"]
 
 
+@accelerated
 def cast_array(
     source: DType,
     target: DType,

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from fucina.fast._accelerate import accelerated
 from fucina.fast._arguments import double, integer, shown, u64, whole
 from fucina.fast._buffers import Memory, writing
 from fucina.fast._native import ffi, lib
@@ -81,6 +82,7 @@ def splitmix64(state: int) -> tuple[int, int]:
     return (before + _GAMMA) & 0xFFFF_FFFF_FFFF_FFFF, lib.fc_at(before, 0)
 
 
+@accelerated
 def at(seed: int, i: int) -> int:
     """Return word ``i`` of the stream of ``seed``, in [0, 2^64).
 
@@ -89,6 +91,7 @@ def at(seed: int, i: int) -> int:
     return lib.fc_at(u64("seed", seed), u64("i", i))
 
 
+@accelerated
 def gaussian_fill(seed: int, out: Buffer, scale: float) -> None:
     """Fill with independent normal values of mean 0 and standard deviation ``scale``, correctly rounded.
 
@@ -104,6 +107,7 @@ def gaussian_fill(seed: int, out: Buffer, scale: float) -> None:
     gaussian_fill_at(seed, 0, out, scale)
 
 
+@accelerated
 def gaussian_fill_at(seed: int, first: int, out: Buffer, scale: float) -> None:
     """Fill with elements ``first``, ``first + 1``, ... of the stream of :func:`gaussian_fill`.
 
@@ -120,6 +124,7 @@ def gaussian_fill_at(seed: int, first: int, out: Buffer, scale: float) -> None:
     lib.fc_gaussian(key, start, double("scale", scale), memory.pointer("float *"), memory.count)
 
 
+@accelerated
 def gaussian_fill_at_fast(seed: int, first: int, out: Buffer, scale: float) -> None:
     """Fill with normal values from a cheaper chain of f32 operations: another mapping than :func:`gaussian_fill_at`.
 
@@ -138,6 +143,7 @@ def gaussian_fill_at_fast(seed: int, first: int, out: Buffer, scale: float) -> N
     lib.fc_gaussian_fast(key, start, double("scale", scale), memory.pointer("float *"), memory.count)
 
 
+@accelerated
 def uniform_fill(seed: int, out: Buffer, lo: float, hi: float) -> None:
     """Fill with values uniform in [lo, hi).
 
@@ -153,6 +159,7 @@ def uniform_fill(seed: int, out: Buffer, lo: float, hi: float) -> None:
     uniform_fill_at(seed, 0, out, lo, hi)
 
 
+@accelerated
 def uniform_fill_at(seed: int, first: int, out: Buffer, lo: float, hi: float) -> None:
     """Fill with elements ``first``, ``first + 1``, ... of the stream of :func:`uniform_fill`.
 
@@ -174,6 +181,7 @@ def uniform_fill_at(seed: int, first: int, out: Buffer, lo: float, hi: float) ->
         )
 
 
+@accelerated
 def kaiming_uniform_fill(seed: int, out: Buffer, fan_in: int) -> None:
     """Fill with values uniform in [-b, b), b = sqrt(1 / fan_in) as f32.
 
@@ -189,6 +197,7 @@ def kaiming_uniform_fill(seed: int, out: Buffer, fan_in: int) -> None:
     kaiming_uniform_fill_at(seed, 0, out, fan_in)
 
 
+@accelerated
 def kaiming_uniform_fill_at(seed: int, first: int, out: Buffer, fan_in: int) -> None:
     """Fill with elements ``first``, ``first + 1``, ... of the stream of :func:`kaiming_uniform_fill`.
 
@@ -210,6 +219,7 @@ def kaiming_uniform_fill_at(seed: int, first: int, out: Buffer, fan_in: int) -> 
     lib.fc_kaiming_uniform(key, start, fan, memory.pointer("float *"), memory.count)
 
 
+@accelerated
 def normal_fill(seed: int, out: Buffer, mean: float, std_dev: float) -> None:
     """Fill with normal values: :func:`gaussian_fill` with scale ``std_dev``, then an f32 addition of ``mean``.
 
@@ -224,6 +234,7 @@ def normal_fill(seed: int, out: Buffer, mean: float, std_dev: float) -> None:
     normal_fill_at(seed, 0, out, mean, std_dev)
 
 
+@accelerated
 def normal_fill_at(seed: int, first: int, out: Buffer, mean: float, std_dev: float) -> None:
     """Fill with elements ``first``, ``first + 1``, ... of the stream of :func:`normal_fill`.
 
@@ -241,6 +252,7 @@ def normal_fill_at(seed: int, first: int, out: Buffer, mean: float, std_dev: flo
     lib.fc_normal(key, start, middle, spread, memory.pointer("float *"), memory.count)
 
 
+@accelerated
 def gumbel_fill(seed: int, out: Buffer) -> None:
     """Fill with standard Gumbel values, correctly rounded and always finite.
 
@@ -254,6 +266,7 @@ def gumbel_fill(seed: int, out: Buffer) -> None:
     gumbel_fill_at(seed, 0, out)
 
 
+@accelerated
 def gumbel_fill_at(seed: int, first: int, out: Buffer) -> None:
     """Fill with elements ``first``, ``first + 1``, ... of the stream of :func:`gumbel_fill`.
 
@@ -269,6 +282,7 @@ def gumbel_fill_at(seed: int, first: int, out: Buffer) -> None:
     lib.fc_gumbel(key, start, memory.pointer("float *"), memory.count)
 
 
+@accelerated
 def randint_fill(seed: int, out: Buffer, low: int, high: int) -> None:
     """Fill with integers uniform in [low, high).
 
@@ -284,6 +298,7 @@ def randint_fill(seed: int, out: Buffer, low: int, high: int) -> None:
     randint_fill_at(seed, 0, out, low, high)
 
 
+@accelerated
 def randint_fill_at(seed: int, first: int, out: Buffer, low: int, high: int) -> None:
     """Fill with elements ``first``, ``first + 1``, ... of the stream of :func:`randint_fill`.
 
@@ -304,6 +319,7 @@ def randint_fill_at(seed: int, first: int, out: Buffer, low: int, high: int) -> 
     lib.fc_randint(key, start, below, above, memory.pointer("int64_t *"), memory.count)
 
 
+@accelerated
 def randperm_fill(seed: int, out: Buffer) -> None:
     """Fill with a permutation of 0, 1, ..., len(out) - 1.
 
@@ -319,6 +335,7 @@ def randperm_fill(seed: int, out: Buffer) -> None:
     lib.fc_randperm(key, memory.pointer("int64_t *"), memory.count)
 
 
+@accelerated
 def dropout_mask(seed: int, first: int, out: Buffer, p: float) -> None:
     """Fill with the keep-mask of dropout: each element is true with probability 1 - p.
 

@@ -1,0 +1,342 @@
+/*
+ * fucina.fast._entry: the short way from Python into the core for calls with plain arguments.
+ *
+ * A function of this module takes the call when every argument is of the plainest kind: exact ints, floats, numpy arrays
+ * proper that are writable, aligned, C-contiguous and of the right format.  Anything else, an error included, goes to the
+ * function of the same name in the Python layer, which does the complete check and knows the words; so this file never
+ * raises an exception of its own and both ways lead to the same kernels.  Stable ABI; the Python layer calls configure()
+ * once and bind() once per function.
+ */
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+
+#include "core/dtype.h"
+#include "fucina.h"
+#include <stdlib.h>
+#include <string.h>
+
+enum { RELEASE = 2048 }; /* elements from which on the GIL is released around a kernel */
+
+static PyObject *array_type;                  /* numpy.ndarray */
+static PyObject *make_empty;                  /* numpy.empty */
+static PyObject *members[FC_SCALAR_DTYPES];   /* DType.bool, DType.u8, ... */
+static PyObject *storages[FC_SCALAR_DTYPES];  /* their numpy dtypes */
+static PyObject *name_out, *name_saturate, *name_single_rounding, *name_shape;
+
+/* the buffer formats of each dtype's storage form, and its size */
+static const struct {
+    const char *codes;
+    Py_ssize_t size;
+} formats[FC_SCALAR_DTYPES] = {
+    [FC_bool] = {"?", 1}, [FC_u8] = {"B", 1},   [FC_u16] = {"H", 2},  [FC_i8] = {"b", 1},      [FC_i16] = {"h", 2},
+    [FC_i32] = {"il", 4}, [FC_i64] = {"lq", 8}, [FC_f16] = {"e", 2},  [FC_bf16] = {"H", 2},    [FC_f32] = {"f", 4},
+    [FC_f64] = {"d", 8},  [FC_f8_e4m3] = {"B", 1}, [FC_f8_e5m2] = {"B", 1},
+};
+
+/* Take the buffer of a numpy array proper with elements of the dtype; 0, without an exception set, when it is not plain. */
+static int take(PyObject *object, int dtype, int writing, Py_buffer *buffer) {
+    if ((PyObject *)Py_TYPE(object) != array_type) return 0;
+    /* PyBUF_WRITABLE is not asked for: numpy may warn then; the flag in the buffer tells */
+    if (PyObject_GetBuffer(object, buffer, PyBUF_CONTIG_RO | PyBUF_FORMAT) != 0) {
+        PyErr_Clear();
+        return 0;
+    }
+    const Py_ssize_t size = formats[dtype].size;
+    const char *format = buffer->format;
+    if (format && format[0] && !format[1] && strchr(formats[dtype].codes, format[0]) && buffer->itemsize == size &&
+        (!writing || (!buffer->readonly && (uintptr_t)buffer->buf % (size_t)size == 0)))
+        return 1;
+    PyBuffer_Release(buffer);
+    return 0;
+}
+
+static int take_u64(PyObject *object, uint64_t *value) {
+    if (!PyLong_CheckExact(object)) return 0;
+    *value = PyLong_AsUnsignedLongLong(object);
+    if (*value == UINT64_MAX && PyErr_Occurred()) {
+        PyErr_Clear();
+        return 0;
+    }
+    return 1;
+}
+
+static int take_i64(PyObject *object, int64_t *value) {
+    if (!PyLong_CheckExact(object)) return 0;
+    *value = PyLong_AsLongLong(object);
+    if (*value == -1 && PyErr_Occurred()) {
+        PyErr_Clear();
+        return 0;
+    }
+    return 1;
+}
+
+/* no arithmetic: a float hands out its double, Python rounds an int in integers (NUM-ENV-2) */
+static int take_double(PyObject *object, double *value) {
+    if (PyFloat_CheckExact(object)) {
+        *value = PyFloat_AsDouble(object);
+        return 1;
+    }
+    if (!PyLong_CheckExact(object)) return 0;
+    *value = PyLong_AsDouble(object);
+    if (*value == -1.0 && PyErr_Occurred()) {
+        PyErr_Clear();
+        return 0;
+    }
+    return 1;
+}
+
+struct call {
+    uint64_t u[3];
+    int64_t i[2];
+    double d[2];
+    Py_buffer out;
+    size_t n;
+};
+
+/*
+ * Take the arguments by a pattern: u a u64, i an i64, d a double, f q ? the output of f32, i64 or bool.  The output is
+ * taken last, so that there is nothing to give back when another argument is not plain.
+ */
+static int take_call(const char *pattern, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames, struct call *call) {
+    if (kwnames || nargs != (Py_ssize_t)strlen(pattern)) return 0;
+    uint64_t *u = call->u;
+    int64_t *i = call->i;
+    double *d = call->d;
+    PyObject *out = NULL;
+    int dtype = FC_f32;
+    for (; *pattern; pattern++, args++) {
+        switch (*pattern) {
+        case 'u':
+            if (!take_u64(*args, u++)) return 0;
+            break;
+        case 'i':
+            if (!take_i64(*args, i++)) return 0;
+            break;
+        case 'd':
+            if (!take_double(*args, d++)) return 0;
+            break;
+        default:
+            dtype = *pattern == 'f' ? FC_f32 : *pattern == 'q' ? FC_i64 : FC_bool;
+            out = *args;
+        }
+    }
+    if (!take(out, dtype, 1, &call->out)) return 0;
+    call->n = (size_t)(call->out.len / formats[dtype].size);
+    return 1;
+}
+
+/* RNG-RANGE-1: first + n <= 2^64 */
+static int in_range(uint64_t first, size_t n) { return n == 0 || first <= -(uint64_t)n; }
+
+/*
+ * X(name, pattern, condition, kernel): the fills.  S and F are the seed and the first index, N the length; a status other
+ * than FC_OK sends the call to the Python layer, which raises.
+ */
+#define S call.u[0]
+#define F call.u[1]
+#define N call.n
+#define F32 ((float *)call.out.buf)
+#define I64 ((int64_t *)call.out.buf)
+#define FC_FILLS(X)                                                                                                         \
+    X(gaussian_fill, "ufd", 1, fc_gaussian(S, 0, call.d[0], F32, N))                                                        \
+    X(gaussian_fill_at, "uufd", in_range(F, N), fc_gaussian(S, F, call.d[0], F32, N))                                       \
+    X(gaussian_fill_at_fast, "uufd", in_range(F, N), fc_gaussian_fast(S, F, call.d[0], F32, N))                             \
+    X(uniform_fill, "ufdd", 1, fc_uniform(S, 0, call.d[0], call.d[1], F32, N))                                              \
+    X(uniform_fill_at, "uufdd", in_range(F, N), fc_uniform(S, F, call.d[0], call.d[1], F32, N))                             \
+    X(kaiming_uniform_fill, "ufu", call.u[1] > 0, fc_kaiming_uniform(S, 0, call.u[1], F32, N))                              \
+    X(kaiming_uniform_fill_at, "uufu", in_range(F, N) && call.u[2] > 0, fc_kaiming_uniform(S, F, call.u[2], F32, N))        \
+    X(normal_fill, "ufdd", 1, fc_normal(S, 0, call.d[0], call.d[1], F32, N))                                                \
+    X(normal_fill_at, "uufdd", in_range(F, N), fc_normal(S, F, call.d[0], call.d[1], F32, N))                               \
+    X(gumbel_fill, "uf", 1, fc_gumbel(S, 0, F32, N))                                                                        \
+    X(gumbel_fill_at, "uuf", in_range(F, N), fc_gumbel(S, F, F32, N))                                                       \
+    X(randint_fill, "uqii", call.i[0] < call.i[1], fc_randint(S, 0, call.i[0], call.i[1], I64, N))                          \
+    X(randint_fill_at, "uuqii", in_range(F, N) && call.i[0] < call.i[1], fc_randint(S, F, call.i[0], call.i[1], I64, N))    \
+    X(randperm_fill, "uq", 1, fc_randperm(S, I64, N))                                                                       \
+    X(dropout_mask, "uu?d", in_range(F, N), fc_dropout_mask(S, F, call.d[0], call.out.buf, N))
+
+enum {
+#define X(name, pattern, condition, kernel) FILL_##name,
+    FC_FILLS(X)
+#undef X
+    FUNCTION_at,
+    FUNCTION_cast_array,
+    FUNCTIONS
+};
+
+static PyObject *python_layer[FUNCTIONS]; /* the complete functions */
+
+static PyObject *by_python(int function, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames) {
+    const Py_ssize_t names = kwnames ? PyTuple_Size(kwnames) : 0;
+    PyObject *result = NULL, *tuple = PyTuple_New(nargs), *keywords = names ? PyDict_New() : NULL;
+    if (!tuple || (names && !keywords)) goto end;
+    for (Py_ssize_t k = 0; k < nargs; k++) {
+        Py_INCREF(args[k]);
+        PyTuple_SetItem(tuple, k, args[k]);
+    }
+    for (Py_ssize_t k = 0; k < names; k++)
+        if (PyDict_SetItem(keywords, PyTuple_GetItem(kwnames, k), args[nargs + k]) != 0) goto end;
+    result = PyObject_Call(python_layer[function], tuple, keywords);
+end:
+    Py_XDECREF(tuple);
+    Py_XDECREF(keywords);
+    return result;
+}
+
+#define X(name, pattern, condition, kernel)                                                                                 \
+    static PyObject *entry_##name(PyObject *module, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames) {           \
+        struct call call;                                                                                                   \
+        (void)module;                                                                                                       \
+        if (take_call(pattern, args, nargs, kwnames, &call)) {                                                              \
+            fc_status status = FC_BAD_BOUNDS;                                                                               \
+            if (condition) {                                                                                                \
+                PyThreadState *state = N >= RELEASE ? PyEval_SaveThread() : NULL;                                           \
+                status = kernel;                                                                                            \
+                if (state) PyEval_RestoreThread(state);                                                                     \
+            }                                                                                                               \
+            PyBuffer_Release(&call.out);                                                                                    \
+            if (status == FC_OK) Py_RETURN_NONE;                                                                            \
+        }                                                                                                                   \
+        return by_python(FILL_##name, args, nargs, kwnames);                                                                \
+    }
+FC_FILLS(X)
+#undef X
+
+static PyObject *entry_at(PyObject *module, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames) {
+    uint64_t seed, i;
+    (void)module;
+    if (nargs == 2 && !kwnames && take_u64(args[0], &seed) && take_u64(args[1], &i))
+        return PyLong_FromUnsignedLongLong(fc_at(seed, i));
+    return by_python(FUNCTION_at, args, nargs, kwnames);
+}
+
+static int scalar_index(PyObject *dtype) {
+    int k = 0;
+    while (k < FC_SCALAR_DTYPES && members[k] != dtype) k++;
+    return k;
+}
+
+/* The keywords of cast_array; 0 when they are not plain. */
+static int take_keywords(PyObject *const *values, PyObject *kwnames, PyObject **out, uint32_t *mode) {
+    const Py_ssize_t names = kwnames ? PyTuple_Size(kwnames) : 0;
+    for (Py_ssize_t k = 0; k < names; k++) {
+        PyObject *name = PyTuple_GetItem(kwnames, k), *value = values[k];
+        if (name == name_out) {
+            *out = value == Py_None ? NULL : value;
+        } else {
+            const uint32_t flag = name == name_saturate          ? FC_CAST_SATURATE
+                                  : name == name_single_rounding ? FC_CAST_SINGLE_ROUNDING
+                                                                 : 0;
+            if (!flag || (value != Py_True && value != Py_False)) return 0;
+            if (value == Py_True) *mode |= flag;
+        }
+    }
+    return 1;
+}
+
+/* A new array of the shape of another; the reference is the caller's. */
+static PyObject *empty_like(PyObject *array, int dtype) {
+    PyObject *shape = PyObject_GetAttr(array, name_shape);
+    PyObject *made = shape ? PyObject_CallFunctionObjArgs(make_empty, shape, storages[dtype], NULL) : NULL;
+    Py_XDECREF(shape);
+    return made;
+}
+
+static PyObject *entry_cast_array(PyObject *module, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames) {
+    PyObject *out = NULL, *result = NULL;
+    Py_buffer source, target;
+    uint32_t mode = 0;
+    (void)module;
+    if (nargs != 3 || !take_keywords(args + 3, kwnames, &out, &mode)) goto python;
+    const int from = scalar_index(args[0]), to = scalar_index(args[1]);
+    if (from == FC_SCALAR_DTYPES || to == FC_SCALAR_DTYPES || !take(args[2], from, 0, &source)) goto python;
+    if (out) {
+        Py_INCREF(out);
+    } else {
+        out = empty_like(args[2], to);
+        if (!out) {
+            PyBuffer_Release(&source);
+            return NULL;
+        }
+    }
+    if (take(out, to, 1, &target)) {
+        const size_t n = (size_t)(source.len / formats[from].size);
+        const uintptr_t a = (uintptr_t)source.buf, b = (uintptr_t)target.buf;
+        const int apart = a + (size_t)source.len <= b || b + (size_t)target.len <= a || n == 0;
+        if (apart && (size_t)(target.len / formats[to].size) == n) {
+            PyThreadState *state = n >= RELEASE ? PyEval_SaveThread() : NULL;
+            const fc_status status = fc_cast(from, to, mode, source.buf, target.buf, n);
+            if (state) PyEval_RestoreThread(state);
+            if (status == FC_OK) result = out;
+        }
+        PyBuffer_Release(&target);
+    }
+    PyBuffer_Release(&source);
+    if (result) return result;
+    Py_DECREF(out);
+python:
+    return by_python(FUNCTION_cast_array, args, nargs, kwnames);
+}
+
+static PyMethodDef functions[FUNCTIONS] = {
+#define X(name, pattern, condition, kernel) \
+    {#name, (PyCFunction)(void (*)(void))entry_##name, METH_FASTCALL | METH_KEYWORDS, NULL},
+    FC_FILLS(X)
+#undef X
+    {"at", (PyCFunction)(void (*)(void))entry_at, METH_FASTCALL | METH_KEYWORDS, NULL},
+    {"cast_array", (PyCFunction)(void (*)(void))entry_cast_array, METH_FASTCALL | METH_KEYWORDS, NULL},
+};
+
+/* bind(name, function, module name, documentation): the fast function that falls back on the given one */
+static PyObject *bind(PyObject *module, PyObject *args) {
+    const char *name, *documentation;
+    PyObject *function, *home;
+    if (!PyArg_ParseTuple(args, "sOUs", &name, &function, &home, &documentation)) return NULL;
+    for (int k = 0; k < FUNCTIONS; k++) {
+        if (strcmp(functions[k].ml_name, name) != 0) continue;
+        char *kept = malloc(strlen(documentation) + 1); /* for as long as the process lives, like the function */
+        if (!kept) return PyErr_NoMemory();
+        functions[k].ml_doc = strcpy(kept, documentation);
+        Py_INCREF(function);
+        python_layer[k] = function;
+        /* bound to the module, so that it pickles by its name */
+        return PyCFunction_NewEx(&functions[k], module, home);
+    }
+    PyErr_Format(PyExc_LookupError, "_entry has no function %s", name);
+    return NULL;
+}
+
+/* configure(ndarray, empty, members, storages): what the functions have to recognise and to make */
+static PyObject *configure(PyObject *module, PyObject *args) {
+    PyObject *ndarray, *empty, *dtypes, *numpy_dtypes;
+    (void)module;
+    if (!PyArg_ParseTuple(args, "OOO!O!", &ndarray, &empty, &PyTuple_Type, &dtypes, &PyTuple_Type, &numpy_dtypes)) return NULL;
+    if (PyTuple_Size(dtypes) != FC_SCALAR_DTYPES || PyTuple_Size(numpy_dtypes) != FC_SCALAR_DTYPES) {
+        PyErr_SetString(PyExc_ValueError, "13 scalar dtypes are expected");
+        return NULL;
+    }
+    Py_INCREF(ndarray);
+    Py_INCREF(empty);
+    array_type = ndarray;
+    make_empty = empty;
+    for (int k = 0; k < FC_SCALAR_DTYPES; k++) {
+        Py_INCREF(members[k] = PyTuple_GetItem(dtypes, k));
+        Py_INCREF(storages[k] = PyTuple_GetItem(numpy_dtypes, k));
+    }
+    Py_RETURN_NONE;
+}
+
+static PyMethodDef methods[] = {
+    {"bind", bind, METH_VARARGS, NULL},
+    {"configure", configure, METH_VARARGS, NULL},
+    {NULL, NULL, 0, NULL},
+};
+static struct PyModuleDef definition = {PyModuleDef_HEAD_INIT, "_entry", NULL, -1, methods, NULL, NULL, NULL, NULL};
+
+PyMODINIT_FUNC PyInit__entry(void) {
+    name_out = PyUnicode_InternFromString("out");
+    name_saturate = PyUnicode_InternFromString("saturate");
+    name_single_rounding = PyUnicode_InternFromString("single_rounding");
+    name_shape = PyUnicode_InternFromString("shape");
+    if (!name_out || !name_saturate || !name_single_rounding || !name_shape) return NULL;
+    return PyModule_Create(&definition);
+}

@@ -1,0 +1,42 @@
+"""Puts the short way of ``_entry`` in front of functions of the Python layer.
+
+A Python function that passes buffers to C by cffi costs about a microsecond before the kernel starts.  ``_entry`` is a
+hand-written module in the same shared object as ``_native``: its functions take a call with plain arguments straight to
+the kernel and hand every other call, and every error, to the Python function they stand in front of.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from importlib.machinery import ExtensionFileLoader
+from importlib.util import module_from_spec, spec_from_file_location
+from typing import TYPE_CHECKING, Any, TypeVar, cast
+
+import numpy as np
+
+from fucina.fast import _native
+from fucina.fast._arguments import SCALARS
+from fucina.spec.types import GEOMETRY
+
+__all__ = ["accelerated"]
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+if TYPE_CHECKING:
+    from fucina.fast import _entry
+else:
+    _loader = ExtensionFileLoader("fucina.fast._entry", _native.__file__)
+    _entry = module_from_spec(spec_from_file_location("fucina.fast._entry", loader=_loader))
+    _loader.exec_module(_entry)
+
+_entry.configure(np.ndarray, np.empty, SCALARS, tuple(np.dtype(str(GEOMETRY[dtype].format)) for dtype in SCALARS))
+
+
+def accelerated(function: Function) -> Function:
+    """Return the fast form of a function: same parameters, same documentation, and the function itself behind it."""
+    signature = inspect.signature(function)
+    bare = [parameter.replace(annotation=inspect.Parameter.empty) for parameter in signature.parameters.values()]
+    shown = signature.replace(parameters=bare, return_annotation=inspect.Signature.empty)
+    documentation = f"{function.__name__}{shown}\n--\n\n{inspect.getdoc(function)}"
+    return cast("Function", _entry.bind(function.__name__, function, function.__module__, documentation))
