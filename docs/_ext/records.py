@@ -1,0 +1,238 @@
+"""Directives that show the recorded results of ``docs/records`` as tables.
+
+A record is what a job of the project wrote when it last ran clean; a page shows it and computes nothing anew.  A
+missing record stops the build.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any, ClassVar, TypeAlias
+
+from docutils import nodes
+from sphinx import addnodes
+from sphinx.application import Sphinx
+from sphinx.util.docutils import SphinxDirective
+
+RECORDS = Path(__file__).parents[1] / "records"
+
+Cell: TypeAlias = str | nodes.Node
+Table: TypeAlias = tuple[str, Sequence[str], Iterable[Sequence[Cell]]]
+
+
+def clause_reference(clause: str) -> nodes.Node:
+    """Return a link to a clause of the specification."""
+    reference = addnodes.pending_xref(
+        "", refdomain="std", reftype="clause", reftarget=clause, refexplicit=False, refwarn=True
+    )
+    reference += nodes.literal(clause, clause)
+    return reference
+
+
+def missed(text: str) -> nodes.Node:
+    """Return a figure that misses its goal, set apart from the others."""
+    return nodes.strong(text, text)
+
+
+def render(caption: str, header: Sequence[str], rows: Iterable[Sequence[Cell]]) -> nodes.table:
+    """Return a docutils table of figures."""
+    table = nodes.table(classes=["figures"])
+    table += nodes.title(caption, caption)
+    group = nodes.tgroup(cols=len(header))
+    table += group
+    for _ in header:
+        group += nodes.colspec(colwidth=1)
+    head, body = nodes.thead(), nodes.tbody()
+    group += head
+    group += body
+    head += _line(header)
+    for row in rows:
+        body += _line(row)
+    return table
+
+
+def _line(cells: Sequence[Cell]) -> nodes.row:
+    row = nodes.row()
+    for cell in cells:
+        entry = nodes.entry()
+        paragraph = nodes.paragraph()
+        paragraph += nodes.Text(cell) if isinstance(cell, str) else cell
+        entry += paragraph
+        row += entry
+    return row
+
+
+class Record(SphinxDirective):
+    """Base of the directives: read the record, note the dependency, show its facts and its tables."""
+
+    file: ClassVar[str]
+
+    def run(self) -> list[nodes.Node]:
+        """Return the nodes of the directive."""
+        path = RECORDS / self.file
+        self.env.note_dependency(str(path))
+        if not path.exists():
+            raise self.error(f"docs/records/{self.file} is missing: run the nox session that writes it")
+        data = json.loads(path.read_text(encoding="utf-8"))
+        found: list[nodes.Node] = [nodes.paragraph("", self._facts(data))]
+        found += [render(*table) for table in self._tables(data)]
+        return found
+
+    def _facts(self, data: Any) -> str:
+        """Return one sentence about when, where and how much."""
+        raise NotImplementedError
+
+    def _tables(self, data: Any) -> Iterable[Table]:
+        """Return the tables: caption, header, rows."""
+        raise NotImplementedError
+
+
+class Matrix(Record):
+    """``.. conformance-matrix::`` - clause by implementation, from the last recorded run."""
+
+    file = "conformance.json"
+
+    def _facts(self, data: Any) -> str:
+        machine = data["machine"]
+        return (
+            f"Recorded {data['created'][:10]} on {machine['arch']}, {machine['python']}, numpy {machine['numpy']}: "
+            f"{data['summary']}, in {data['seconds']:.0f} s."
+        )
+
+    def _tables(self, data: Any) -> Iterable[Table]:
+        labels = [t["label"] for t in data["targets"]]
+        cells = {(c["clause"], c["target"]): c for c in data["cells"]}
+        for chapter in dict.fromkeys(c["chapter"] for c in data["clauses"]):
+            rows = []
+            for clause in (c for c in data["clauses"] if c["chapter"] == chapter):
+                row: list[Cell] = [clause_reference(clause["id"]), clause["title"]]
+                rows.append(row + [self._cell(cells[clause["id"], label]) for label in labels])
+            yield f"Chapter {chapter}", ["clause", "rule", *labels], rows
+
+    def _cell(self, cell: Any) -> Cell:
+        checks = sum(cell["counts"].values())
+        return f"{checks} agree" if cell["state"] == "agree" else missed(cell["state"])
+
+
+class Elsewhere(Record):
+    """``.. elsewhere-record::`` - one digest per vector set on all targets."""
+
+    file = "elsewhere.json"
+
+    def _facts(self, data: Any) -> str:
+        values = sum(s["values"] for s in data["sets"])
+        return (
+            f"Recorded {data['date']}: {values:,} values on each of {len(data['targets'])} targets, "
+            f"{data['mismatches']} mismatches. " + "; ".join(f"{k}: {v}" for k, v in data["tools"].items()) + "."
+        )
+
+    def _tables(self, data: Any) -> Iterable[Table]:
+        yield (
+            "Targets",
+            ["target", "optimisation", "level", "runs", "seconds"],
+            [[t["name"], t["optimisation"], t["level"], t["runs"], f"{t['seconds']:.1f}"] for t in data["targets"]],
+        )
+        yield (
+            "One digest per set",
+            ["set", "values", "targets that agree", "SHA-256 of the outputs"],
+            [
+                [s["name"], f"{s['values']:,}", f"{s['targets']} of {len(data['targets'])}", digest(s["sha256"])]
+                for s in data["sets"]
+            ],
+        )
+
+
+def digest(value: str) -> nodes.Node:
+    """Return a digest, shortened to what fits a table."""
+    return nodes.literal(value, value[:32] + "…")
+
+
+class Exhaustive(Record):
+    """``.. exhaustive-record::`` - every input of the conversions whose domain can be enumerated."""
+
+    file = "exhaustive.json"
+
+    def _facts(self, data: Any) -> str:
+        versions = ", ".join(f"{name} {number}" for name, number in data["versions"].items())
+        return (
+            f"Recorded {data['date']} on {data['machine']}, levels {', '.join(data['levels'])}: "
+            f"{data['values']:,} values, {data['wrong']} wrong, {data['seconds']} s. Versions: {versions}."
+        )
+
+    def _tables(self, data: Any) -> Iterable[Table]:
+        header = ["conversion", "patterns", *(f"wrong at {level}" for level in data["levels"])]
+        rows = [
+            [r["conversion"], f"{r['patterns']:,}", *(str(r["wrong"].get(level, "")) for level in data["levels"])]
+            for r in data["rows"]
+        ]
+        yield "All patterns", header, rows
+
+
+class Faults(Record):
+    """``.. fault-score::`` - the planted faults and the test that caught each."""
+
+    file = "meta.json"
+
+    def _facts(self, data: Any) -> str:
+        caught = sum(f["caught"] for f in data["faults"])
+        return f"Recorded {data['date']}: {caught} of {len(data['faults'])} planted faults turned the suite red."
+
+    def _tables(self, data: Any) -> Iterable[Table]:
+        rows: list[list[Cell]] = []
+        for fault in data["faults"]:
+            caught = nodes.literal(fault["by"], fault["by"]) if fault["caught"] else missed("not caught")
+            rows.append([fault["name"], fault["kind"], clause_reference(fault["clause"]), fault["text"], caught])
+        yield "Planted faults", ["fault", "in", "clause", "what is wrong", "first test that saw it"], rows
+
+
+class Speed(Record):
+    """``.. speed-table:: KIND`` - ratios to the peers; KIND is ``goals`` (rows with a goal) or ``casts``."""
+
+    file = "bench.json"
+    required_arguments = 1
+
+    def _facts(self, data: Any) -> str:
+        versions = ", ".join(f"{name} {number}" for name, number in data["versions"].items())
+        machine = data["machine"]
+        return (
+            f"Recorded {data['date']} on {machine['arch']} ({machine['isa']}), Python {machine['python']}; "
+            f"{versions}. {data['method']}."
+        )
+
+    def _tables(self, data: Any) -> Iterable[Table]:
+        named = {r["name"] for r in data["rows"] for g in r["goals"] if g["goal"] not in (0.5, 1.0)}
+        for n in dict.fromkeys(r["n"] for r in data["rows"]):
+            rows = [r for r in data["rows"] if r["n"] == n and (r["name"] in named) == (self.arguments[0] == "goals")]
+            header = ["work", "ns per item", "against", "its ns per item", "ratio", "±", "goal", "of memcpy"]
+            if rows:
+                yield f"n = {n:,}", header, [line for r in rows for line in self._lines(r)]
+
+    def _lines(self, row: Any) -> Iterable[Sequence[Cell]]:
+        times = {c["label"]: c["ns_per_item"] for c in row["contestants"]}
+        ours = next(c["ns_per_item"] for c in row["contestants"] if c["kind"] == "ours")
+        for goal in row["goals"]:
+            if goal["rival"] is None:
+                continue
+            ratio = f"{goal['ratio']:.2f}"
+            yield [
+                row["name"],
+                f"{ours:.3f}",
+                goal["rival"],
+                f"{times[goal['rival']]:.3f}",
+                ratio if goal["met"] else missed(ratio),
+                f"{goal['spread']:.2f}",
+                f"{goal['goal']:.2f}",
+                f"{row['of_memcpy']:.2f}",
+            ]
+
+
+def setup(app: Sphinx) -> dict[str, bool]:
+    """Register the directives."""
+    app.add_directive("conformance-matrix", Matrix)
+    app.add_directive("elsewhere-record", Elsewhere)
+    app.add_directive("exhaustive-record", Exhaustive)
+    app.add_directive("fault-score", Faults)
+    app.add_directive("speed-table", Speed)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}
