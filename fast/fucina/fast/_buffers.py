@@ -16,7 +16,7 @@ from fucina.spec.types import GEOMETRY, DType
 if TYPE_CHECKING:
     from fucina.fast._native import CData
 
-__all__ = ["Memory", "reading", "refuse_overlap", "require_count", "writing"]
+__all__ = ["Memory", "inferred", "reading", "refuse_overlap", "require_count", "writing"]
 
 _CODES = {"f": "efd", "i": "bhilqn", "u": "BHILQN", "?": "?"}
 _FORMATS = {
@@ -51,6 +51,34 @@ def _described(dtype: DType) -> str:
     return f"{dtype.name} elements ({stored} in native byte order)"
 
 
+def _view(name: str, value: Any, wanted: str, clause: str) -> memoryview:
+    masked = sys.modules.get("numpy.ma")
+    if masked is not None and isinstance(value, masked.MaskedArray):
+        raise DTypeMismatch(f"{name} is a masked array; give its data and its mask apart", clause=clause)
+    try:
+        return memoryview(value)
+    except (TypeError, ValueError, BufferError) as refusal:
+        raise DTypeMismatch(f"{name} must be {wanted}, got {kind_of(value)} ({refusal})", clause=clause) from None
+
+
+def _code(view: memoryview) -> str:
+    """Return the one letter of a simple format in native byte order, or a space."""
+    code = view.format[1:] if view.format[:1] in _NATIVE_ORDER else view.format
+    return code if len(code) == 1 else " "
+
+
+def inferred(name: str, value: Any, clause: str) -> DType:
+    """Return the dtype that a buffer's format means: of an unsigned integer u8 or u16, never bf16 or f8.
+
+    Clauses: BRIDGE-CONVERT-1
+    """
+    view = _view(name, value, "a buffer", clause)
+    for dtype, (codes, size) in _FORMATS.items():  # the documents' order: u8 before f8, u16 before bf16
+        if _code(view) in codes and view.itemsize == size:
+            return dtype
+    raise DTypeMismatch(f"{name} has the format {view.format!r}, which is no dtype's", clause=clause)
+
+
 def reading(name: str, value: Any, dtype: DType, clause: str) -> Memory:
     """Return the memory of a buffer that holds elements of ``dtype``: C-contiguous, of any alignment, read-only or not.
 
@@ -63,21 +91,11 @@ def reading(name: str, value: Any, dtype: DType, clause: str) -> Memory:
 
     Clauses: BRIDGE-ARRAY-2
     """
-    masked = sys.modules.get("numpy.ma")
-    if masked is not None and isinstance(value, masked.MaskedArray):
-        raise DTypeMismatch(f"{name} is a masked array; give its data and its mask apart", clause=clause)
-    try:
-        view = memoryview(value)
-    except (TypeError, ValueError, BufferError) as refusal:
-        raise DTypeMismatch(
-            f"{name} must be a buffer of {_described(dtype)}, got {kind_of(value)} ({refusal})", clause=clause
-        ) from None
+    view = _view(name, value, f"a buffer of {_described(dtype)}", clause)
     codes, size = _FORMATS[dtype]
-    given = view.format or "B"
-    code = given[1:] if given[:1] in _NATIVE_ORDER else given
-    if len(code) != 1 or code not in codes or view.itemsize != size:
+    if _code(view) not in codes or view.itemsize != size:
         raise DTypeMismatch(
-            f"{name} must hold {_described(dtype)}, got buffer format {given!r} with {view.itemsize} bytes per element",
+            f"{name} must hold {_described(dtype)}, got buffer format {view.format!r}, {view.itemsize} bytes each",
             clause=clause,
         )
     if not view.c_contiguous:

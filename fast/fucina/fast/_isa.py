@@ -18,7 +18,10 @@ _USABLE = {_name(level): level for level in range(lib.fc_isa_count()) if lib.fc_
 
 
 def isa_levels() -> tuple[str, ...]:
-    """Return the levels that this machine can use, lowest first."""
+    """Return the levels that this machine can use, lowest first.
+
+    Clauses: RNG-CHUNK-1
+    """
     return tuple(_USABLE)
 
 
@@ -45,10 +48,14 @@ def set_isa(level: str) -> None:
     ------
     InvalidBounds
         For a level that does not exist or that this machine lacks.
+
+    Clauses: RNG-CHUNK-1
     """
     known = _USABLE.get(level) if isinstance(level, str) else None
     if known is None or lib.fc_isa_set(known) != lib.FC_OK:
-        raise InvalidBounds(f"unknown or unusable instruction-set level {level!r}; this machine has {_listed()}")
+        raise InvalidBounds(
+            f"unknown or unusable instruction-set level {level!r}; this machine has {_listed()}", clause="RNG-CHUNK-1"
+        )
 
 
 def _listed() -> str:

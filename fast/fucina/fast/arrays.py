@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import sys
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from fucina.fast._accelerate import accelerated
-from fucina.fast._arguments import kind_of, scalar_dtype
-from fucina.fast._buffers import Memory, reading, refuse_overlap, require_count, writing
+from fucina.fast._arguments import scalar_dtype
+from fucina.fast._buffers import inferred, reading, refuse_overlap, require_count, writing
 from fucina.fast._native import lib
-from fucina.spec.errors import DTypeMismatch, InvalidDType
 from fucina.spec.types import GEOMETRY, DType
 
 if TYPE_CHECKING:
@@ -50,7 +48,8 @@ def cast_array(
     Returns
     -------
     ndarray
-        ``out``, or a new array of the shape of ``array``.
+        ``out`` itself when it is an ndarray, a view of it when it is another buffer, else a new array of the shape of
+        ``array``.
 
     Raises
     ------
@@ -66,34 +65,11 @@ def cast_array(
     require_count("out", filled, given.count, "BRIDGE-ARRAY-3")
     refuse_overlap(given, filled, "BRIDGE-ARRAY-3")
     mode = (lib.FC_CAST_SATURATE if saturate else 0) | (lib.FC_CAST_SINGLE_ROUNDING if single_rounding else 0)
-    _cast(start, end, mode, given, filled)
-    return result  # type: ignore[no-any-return] # the caller's own object when out was given
+    lib.fc_cast(start.index, end.index, mode, given.pointer("void *"), filled.pointer("void *"), given.count)
+    made: AnyArray = result if isinstance(result, np.ndarray) else np.asarray(filled.view)
+    return made
 
 
-def _cast(source: DType, target: DType, mode: int, given: Memory, filled: Memory) -> None:
-    status = lib.fc_cast(
-        source.index, target.index, mode, given.pointer("void *"), filled.pointer("void *"), given.count
-    )
-    if status != lib.FC_OK:
-        raise AssertionError(f"the core refused the cast {source!r} -> {target!r}")
-
-
-# numpy's own dtypes by what they hold; of an unsigned 16-bit or 8-bit array nobody can tell a bf16 or f8
-_INFERRED = {
-    np.dtype(str(GEOMETRY[dtype].format)): dtype
-    for dtype in (
-        DType.bool,
-        DType.u8,
-        DType.u16,
-        DType.i8,
-        DType.i16,
-        DType.i32,
-        DType.i64,
-        DType.f16,
-        DType.f32,
-        DType.f64,
-    )
-}
 _ML_DTYPES = {"bfloat16": DType.bf16, "float8_e4m3fn": DType.f8_e4m3, "float8_e5m2": DType.f8_e5m2}
 
 
@@ -103,39 +79,28 @@ def convert(array: Buffer, to: DType, *, source: DType | None = None) -> AnyArra
     Parameters
     ----------
     array : buffer
-        As for :func:`cast_array`; also an ``ml_dtypes`` array of bfloat16, float8_e4m3fn or float8_e5m2.
+        As for :func:`cast_array`; also an array of bfloat16, float8_e4m3fn or float8_e5m2 of the package ``ml_dtypes``.
     to : DType
         A scalar dtype.
     source : DType, optional
-        What ``array`` holds, where its format does not tell: uint16 is taken for u16 and uint8 for u8 otherwise.
+        What ``array`` holds where its format does not tell: without it uint16 is taken for u16 and uint8 for u8.
 
     Returns
     -------
     ndarray
         A new array in storage form.
 
+    Raises
+    ------
+    DTypeMismatch
+        For a format that is no dtype's, and as :func:`cast_array` does.
+
     Clauses: BRIDGE-CONVERT-1
     """
     given: Any = array
-    named = _ML_DTYPES.get(given.dtype.name) if isinstance(given, np.ndarray | np.generic) else None
-    if named is not None:
-        if sys.byteorder == "little" and given.dtype.byteorder == ">":
-            raise DTypeMismatch("array must be in native byte order", clause="BRIDGE-CONVERT-1")
-        given = given.view(GEOMETRY[named].format)
-    held = source if source is not None else named or _inferred(given)
-    return cast_array(held, to, given)
-
-
-def _inferred(array: Any) -> DType:
-    try:
-        view = memoryview(array)
-        found = _INFERRED.get(np.dtype(view.format or "B"))
-    except (TypeError, ValueError, BufferError):
-        raise DTypeMismatch(
-            f"array must be a buffer of a known format, got {kind_of(array)}", clause="BRIDGE-CONVERT-1"
-        ) from None
-    if found is None:
-        raise InvalidDType(
-            f"no dtype has the buffer format {view.format!r}; name the source", clause="BRIDGE-CONVERT-1"
-        )
-    return found
+    named = None
+    if isinstance(given, np.ndarray | np.generic):
+        named = _ML_DTYPES.get(given.dtype.name)
+        if named is not None:
+            given = given.view(GEOMETRY[named].format)
+    return cast_array(source or named or inferred("array", given, "BRIDGE-CONVERT-1"), to, given)

@@ -201,12 +201,13 @@ def cast_bits(source: DType, target: DType, bits: int) -> int:
     source, target : DType
         Scalar dtypes; InvalidDType for block dtypes.
     bits : int
-        An unsigned pattern of the source's width; InvalidInteger or Overflow otherwise.
+        An unsigned pattern of the source's width (of bool 0 or 1); InvalidInteger or Overflow otherwise.
 
     Clauses: BRIDGE-BITS-1
     """
     start, end = scalar_dtype(source, "BRIDGE-BITS-1"), scalar_dtype(target, "BRIDGE-BITS-1")
-    pattern = integer("bits", bits, 0, 1 << (8 * GEOMETRY[start].byte_size), "BRIDGE-BITS-1")
+    width = 1 if start is DType.bool else 8 * GEOMETRY[start].byte_size
+    pattern = integer("bits", bits, 0, 1 << width, "BRIDGE-BITS-1")
     return cast_pattern(start.index, end.index, pattern)
 
 
