@@ -25,7 +25,7 @@ static inline uint64_t pattern_element(int dtype, uint64_t *state) {
     const uint64_t r = pattern_next(state), pick = pattern_next(state);
     static const int mantissa_bits[T_COUNT] = {[T_F16] = 10, [T_BF16] = 7, [T_F32] = 23, [T_F64] = 52, [T_E4M3] = 3, [T_E5M2] = 2};
     const int width = (int)(8 * dtype_size[dtype]), mantissa = mantissa_bits[dtype];
-    if (dtype == T_BOOL) return r & 1;
+    if (dtype == T_BOOL) return pick % 4 ? r & 1 : r; /* now and then a byte that no bool should hold */
     if (pick % 3 == 0) return r;
     if (!mantissa) return pick % 3 == 1 ? (uint64_t)((int64_t)(r % 9) - 4) : (UINT64_C(1) << (width - 1)) + (r % 9) - 4;
     const uint64_t exponent_mask = (UINT64_C(1) << (width - 1 - mantissa)) - 1;
