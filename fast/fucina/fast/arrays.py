@@ -102,5 +102,5 @@ def convert(array: Buffer, to: DType, *, source: DType | None = None) -> AnyArra
     if isinstance(given, np.ndarray | np.generic):
         named = _ML_DTYPES.get(given.dtype.name)
         if named is not None:
-            given = given.view(GEOMETRY[named].format)
+            given = given.view(str(GEOMETRY[named].format))
     return cast_array(source or named or inferred("array", given, "BRIDGE-CONVERT-1"), to, given)
