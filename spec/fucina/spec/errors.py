@@ -39,7 +39,7 @@ class FucinaError(Exception):
 
 
 def _rebuild(cls: type[FucinaError], args: tuple[object, ...], clause: str | None) -> FucinaError:
-    error = cls.__new__(cls)
+    error = cls("")  # not cls.__new__: MemoryError has a __new__ of its own that refuses to be called like that
     error.args = args
     error.clause = clause
     return error

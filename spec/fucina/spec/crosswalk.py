@@ -1,0 +1,225 @@
+"""The crosswalk: every name that the documents publish in 6.8 and 8.1 to 8.3, its Python name, and its clauses.
+
+``python -m fucina.spec.crosswalk`` prints the table of the crosswalk page.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from fucina.spec.types import GEOMETRY
+
+__all__ = ["CROSSWALK", "Entry", "table"]
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One row.
+
+    Parameters
+    ----------
+    documented : str
+        The name in the documents; empty for an addition.
+    section : str
+        The section that declares it; empty for an addition.
+    python : str
+        The name in an implementation, relative to its root; of a later chapter the intended one.
+    clauses : tuple of str
+        The clauses that say what it does; empty for what a later chapter brings.
+    status : str
+        ``here``, ``addition``, or ``later: <chapter>``.
+    """
+
+    documented: str
+    section: str
+    python: str
+    clauses: tuple[str, ...] = ()
+    status: str = "here"
+
+
+def _here(section: str, *rows: str) -> tuple[Entry, ...]:
+    """Each row: documented name, Python name, clause ids."""
+    return tuple(Entry(name, section, python, tuple(ids)) for name, python, *ids in map(str.split, rows))
+
+
+def _added(*rows: str) -> tuple[Entry, ...]:
+    """Each row: Python name, clause ids."""
+    return tuple(Entry("", "", python, tuple(ids), "addition") for python, *ids in map(str.split, rows))
+
+
+def _later(section: str, chapter: str, *rows: str) -> tuple[Entry, ...]:
+    """Each row: documented name, Python name."""
+    return tuple(Entry(name, section, python, (), f"later: {chapter}") for name, python in map(str.split, rows))
+
+
+_RNG = _here(
+    "6.8",
+    "rng rng RNG-CONTRACT-1",
+    "splitmix64 rng.splitmix64 RNG-STREAM-1 RNG-SEED-1",
+    "at rng.at RNG-AT-1 RNG-SEED-1",
+    "gaussianFill rng.gaussian_fill RNG-GAUSS-1 RNG-GAUSS-2 RNG-GAUSS-4",
+    "gaussianFillAt rng.gaussian_fill_at RNG-GAUSS-1 RNG-GAUSS-3 RNG-GAUSS-4",
+    "gaussianFillAtFast rng.gaussian_fill_at_fast RNG-FAST-1 RNG-FAST-2 RNG-FAST-3",
+    "uniformFill rng.uniform_fill RNG-UNIF-1 RNG-UNIF-2 RNG-UNIF-3",
+    "kaimingUniformFill rng.kaiming_uniform_fill RNG-KAIMING-1 RNG-KAIMING-2",
+    "normalFill rng.normal_fill RNG-NORMAL-1",
+    "gumbelFill rng.gumbel_fill RNG-GUMBEL-1 RNG-GUMBEL-2",
+    "randintFill rng.randint_fill RNG-INT-1 RNG-INT-2",
+    "randpermFill rng.randperm_fill RNG-PERM-1",
+) + _later("6.8", "ops", "dropout Tensor.dropout")
+
+_RNG_ADDED = _added(
+    "rng.uniform_fill_at RNG-ELEMENT-1 RNG-UNIF-1",
+    "rng.kaiming_uniform_fill_at RNG-ELEMENT-1 RNG-KAIMING-1",
+    "rng.normal_fill_at RNG-ELEMENT-1 RNG-NORMAL-1",
+    "rng.gumbel_fill_at RNG-ELEMENT-1 RNG-GUMBEL-1",
+    "rng.randint_fill_at RNG-ELEMENT-1 RNG-INT-1",
+    "rng.dropout_mask RNG-DROPOUT-1 RNG-DROPOUT-3",
+    "rng.dropout_scale RNG-DROPOUT-2 RNG-DROPOUT-3",
+)
+
+_ENUM = (
+    _here(
+        "8.1",
+        "DType DType DTYPE-ENUM-1",
+        "DTypeKind DTypeKind DTYPE-KIND-1",
+        "kind dtype.kind DTYPE-KIND-1",
+        "isScalar dtype.is_scalar DTYPE-PRED-1",
+        "isBlockQuantized dtype.is_block_quantized DTYPE-PRED-1",
+        "blockSize dtype.block_size DTYPE-GEOM-1",
+        "blockByteSize dtype.block_byte_size DTYPE-GEOM-2",
+        "q1_0_block_size dtype.q1_0_block_size DTYPE-GEOM-4",
+        "q2_0_block_size dtype.q2_0_block_size DTYPE-GEOM-4",
+        "q4_0_block_size dtype.q4_0_block_size DTYPE-GEOM-4",
+        "q4_1_block_size dtype.q4_1_block_size DTYPE-GEOM-4",
+        "q5_0_block_size dtype.q5_0_block_size DTYPE-GEOM-4",
+        "q5_1_block_size dtype.q5_1_block_size DTYPE-GEOM-4",
+        "q8_0_block_size dtype.q8_0_block_size DTYPE-GEOM-4",
+        "q8_1_block_size dtype.q8_1_block_size DTYPE-GEOM-4",
+        "qk_k_block_size dtype.qk_k_block_size DTYPE-GEOM-4",
+        "k_scale_size dtype.k_scale_size DTYPE-GEOM-4",
+        "iq4_nl_block_size dtype.iq4_nl_block_size DTYPE-GEOM-4",
+        "mxfp4_block_size dtype.mxfp4_block_size DTYPE-GEOM-4",
+        "nvfp4_block_size dtype.nvfp4_block_size DTYPE-GEOM-4",
+        "nvfp4_subblock_size dtype.nvfp4_subblock_size DTYPE-GEOM-4",
+        "iq3s_n_scale dtype.iq3s_n_scale DTYPE-GEOM-4",
+    )
+    + _later(
+        "8.1",
+        "block",
+        *(f"{geometry.struct_name} quant.{geometry.struct_name}" for geometry in GEOMETRY.values() if geometry.fields),
+    )
+    + _later("8.1", "tensor", "storageElementCount internal.storage_element_count")
+)
+
+_HELPERS = _here(
+    "8.2",
+    "Scalar dtype.scalar DTYPE-STORAGE-1",
+    "Storage dtype.storage DTYPE-STORAGE-2",
+    "Element dtype.element DTYPE-STORAGE-3",
+    "Accumulator dtype.accumulator DTYPE-ACC-1",
+    "isF8 dtype.is_f8 DTYPE-PRED-2",
+    "isSignedInteger dtype.is_signed_integer DTYPE-PRED-2",
+    "isUnsignedInteger dtype.is_unsigned_integer DTYPE-PRED-2",
+    "supportsForwardFloatMath dtype.supports_forward_float_math DTYPE-PRED-3",
+    "supportsGrad dtype.supports_grad DTYPE-PRED-3",
+    "supportsIntMath dtype.supports_int_math DTYPE-PRED-3",
+    "supportsToFloat dtype.supports_to_float DTYPE-PRED-4",
+    "supportsQuantizedMatmulRhs dtype.supports_quantized_matmul_rhs DTYPE-PRED-4",
+    "supportsQuantizedGetRows dtype.supports_quantized_get_rows DTYPE-PRED-4",
+    "logicalDType dtype.logical_dtype DTYPE-LOGICAL-1",
+    "zero dtype.zero DTYPE-CONST-1",
+    "one dtype.one DTYPE-CONST-1",
+    "name dtype.name DTYPE-NAME-1",
+    "toF32 dtype.to_f32 BRIDGE-SCALAR-1",
+    "toF64 dtype.to_f64 BRIDGE-SCALAR-1",
+    "fromF32 dtype.from_f32 BRIDGE-SCALAR-1",
+    "fromF64 dtype.from_f64 BRIDGE-SCALAR-1 BRIDGE-SCALAR-2",
+    "castFloat dtype.cast_float BRIDGE-FLOAT-1",
+    "castScalar dtype.cast_scalar BRIDGE-SCALAR-3 BRIDGE-SCALAR-4",
+    "isTruthy dtype.is_truthy BRIDGE-TRUTHY-1",
+    "toAccumulator dtype.to_accumulator DTYPE-ACC-2",
+    "fromAccumulator dtype.from_accumulator DTYPE-ACC-3",
+    "bf16ToF32 dtype.bf16_to_f32 BRIDGE-BF16-1",
+    "f32ToBf16 dtype.f32_to_bf16 BRIDGE-BF16-2 BRIDGE-BF16-3",
+    "f8e4m3ToF32 dtype.f8e4m3_to_f32 BRIDGE-E4M3-1 BRIDGE-E4M3-3",
+    "f32ToF8e4m3 dtype.f32_to_f8e4m3 BRIDGE-E4M3-2 BRIDGE-E4M3-3",
+    "f8e5m2ToF32 dtype.f8e5m2_to_f32 BRIDGE-E5M2-1 BRIDGE-E5M2-3",
+    "f32ToF8e5m2 dtype.f32_to_f8e5m2 BRIDGE-E5M2-2 BRIDGE-E5M2-3",
+    "Bf16 Bf16 BRIDGE-VALUE-1 BRIDGE-VALUE-2",
+    "F8E4M3 F8E4M3 BRIDGE-VALUE-1 BRIDGE-VALUE-2",
+    "F8E5M2 F8E5M2 BRIDGE-VALUE-1 BRIDGE-VALUE-2",
+    "bits Bf16.bits BRIDGE-VALUE-1",
+    "toF32 Bf16.to_f32 BRIDGE-VALUE-1",
+    "fromF32 Bf16.from_f32 BRIDGE-VALUE-1",
+)
+
+_HELPERS_ADDED = _added(
+    "dtype.scalar_byte_size DTYPE-GEOM-3",
+    "dtype.cast_bits BRIDGE-BITS-1",
+    "dtype.cast_array BRIDGE-ARRAY-1 BRIDGE-ARRAY-2 BRIDGE-ARRAY-3 BRIDGE-ARRAY-4 BRIDGE-SAT-1 BRIDGE-SINGLE-1",
+    "dtype.convert BRIDGE-CONVERT-1",
+)
+
+_POLICY = _here(
+    "8.3",
+    "FloatOp FloatOp DTYPE-POLICY-1",
+    "computeDType dtype.compute_dtype DTYPE-POLICY-2 DTYPE-POLICY-4",
+    "outputDType dtype.output_dtype DTYPE-POLICY-3 DTYPE-POLICY-4",
+)
+
+# named by the policy chapter as examples; each is declared in, and belongs to, another one
+_POLICY_LATER = (
+    _later(
+        "8.3",
+        "context",
+        "ctx.prepareAs ExecContext.prepare_as",
+        "ctx.storeAs ExecContext.store_as",
+        "cast ExecContext.cast",
+    )
+    + _later("8.3", "tensor", "Tensor Tensor", "to Tensor.to")
+    + _later(
+        "8.3",
+        "ops",
+        "leakyRelu Tensor.leaky_relu",
+        "clamp Tensor.clamp",
+        "where Tensor.where",
+        "maskedFill Tensor.masked_fill",
+        "gated Tensor.gated",
+        "splitGated Tensor.split_gated",
+        "max Tensor.max",
+        "min Tensor.min",
+        "compare Tensor.compare",
+        "compareScalar Tensor.compare_scalar",
+        "softmax Tensor.softmax",
+        "logSoftmax Tensor.log_softmax",
+        "logsumexp Tensor.logsumexp",
+        "prod Tensor.prod",
+        "varAxis Tensor.var_axis",
+        "argmax Tensor.argmax",
+        "maxAxis Tensor.max_axis",
+        "minAxis Tensor.min_axis",
+        "rmsNorm Tensor.rms_norm",
+        "layerNorm Tensor.layer_norm",
+        "bmm Tensor.bmm",
+        "einsum Tensor.einsum",
+        "pad Tensor.pad",
+    )
+)
+
+CROSSWALK: tuple[Entry, ...] = _RNG + _RNG_ADDED + _ENUM + _HELPERS + _HELPERS_ADDED + _POLICY + _POLICY_LATER
+"""All rows, in the order of the documents; additions follow the section that they belong to."""
+
+
+def table() -> str:
+    """Return the rows as the body of the ``csv-table`` on the crosswalk page."""
+    lines = []
+    for entry in CROSSWALK:
+        name = f"``{entry.documented}``" if entry.documented else "\\-"
+        links = " ".join(f":clause:`{clause}`" for clause in entry.clauses) or "\\-"
+        lines.append(f"   {name}, {entry.section or chr(92) + '-'}, ``{entry.python}``, {links}, {entry.status}")
+    return "\n".join(lines)
+
+
+if __name__ == "__main__":
+    print(table())

@@ -1,0 +1,102 @@
+"""The crosswalk: complete, cited correctly, shown as it is, and true of both implementations."""
+
+import importlib
+import inspect
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+from fucina.spec import clauses
+from fucina.spec.crosswalk import CROSSWALK, Entry, table
+from fucina.spec.interface import BitFloat, DTypePart, RngPart
+from fucina.spec.types import BLOCK_CONSTANTS
+
+PRESENT = [entry for entry in CROSSWALK if not entry.status.startswith("later")]
+PARTS = {"dtype": DTypePart, "rng": RngPart, "Bf16": BitFloat, "F8E4M3": BitFloat, "F8E5M2": BitFloat}
+ROOT_TYPES = {"DType", "DTypeKind", "FloatOp"}
+
+
+@pytest.fixture(scope="module", params=["fucina.reference", "fucina.fast"])
+def implementation(request: pytest.FixtureRequest) -> ModuleType:
+    return importlib.import_module(request.param)
+
+
+def resolve(root: object, dotted: str) -> Any:
+    """Follow a dotted name by attribute."""
+    for part in dotted.split("."):
+        root = getattr(root, part)
+    return root
+
+
+def test_rows_are_well_formed() -> None:
+    for entry in CROSSWALK:
+        assert bool(entry.documented) == (entry.status != "addition"), entry
+        assert bool(entry.documented) == bool(entry.section), entry
+        assert bool(entry.clauses) == (entry in PRESENT), entry
+    assert len({(entry.documented, entry.python) for entry in CROSSWALK}) == len(CROSSWALK)
+    assert {entry.section for entry in CROSSWALK} == {"6.8", "8.1", "8.2", "8.3", ""}
+
+
+def test_every_clause_of_a_row_governs_its_name() -> None:
+    loaded = clauses.load()
+    for entry in PRESENT:
+        name = entry.python
+        if name.count(".") and name.split(".")[0] in ("Bf16", "F8E4M3", "F8E5M2"):
+            name = name.split(".")[0]
+        for clause in entry.clauses:
+            assert clause in loaded, entry
+            assert not loaded[clause].functions or name in loaded[clause].functions, (entry, clause)
+
+
+def test_every_name_of_the_protocols_is_in_the_crosswalk() -> None:
+    listed = {entry.python for entry in CROSSWALK}
+    for part in ("dtype", "rng"):
+        protocol = PARTS[part]
+        names = set(vars(protocol)) | set(protocol.__annotations__)
+        assert {f"{part}.{name}" for name in names if not name.startswith("_")} <= listed
+    assert set(PARTS) - {"dtype"} | ROOT_TYPES <= listed
+
+
+def test_names_follow_the_rule() -> None:
+    """CamelCase becomes snake_case, letter for letter; types and constants keep theirs."""
+    for entry in PRESENT:
+        if entry.documented and entry.documented not in ("Scalar", "Storage", "Element", "Accumulator"):
+            last = entry.python.split(".")[-1]
+            assert last.replace("_", "").lower() == entry.documented.replace("_", "").lower(), entry
+            assert last == entry.documented or last == last.lower(), entry
+
+
+def test_the_page_shows_the_data() -> None:
+    page = clauses.chapter_text("crosswalk")
+    assert page.endswith("\n\n" + table() + "\n")
+    assert page.count(".. csv-table::") == 1
+
+
+def parameters(function: Any) -> list[tuple[str, object, object]]:
+    """Return name, kind and default of every parameter but ``self``."""
+    found = inspect.signature(function).parameters.values()
+    return [(p.name, p.kind, p.default) for p in found if p.name not in ("self", "cls")]
+
+
+@pytest.mark.parametrize("entry", PRESENT, ids=lambda entry: entry.python)
+def test_a_name_exists_with_the_signature_of_its_protocol(implementation: ModuleType, entry: Entry) -> None:
+    found = resolve(implementation, entry.python)
+    part, _, name = entry.python.partition(".")
+    if not name:
+        if part in ROOT_TYPES:
+            assert found is resolve(importlib.import_module("fucina.spec"), part)
+        elif part in ("Bf16", "F8E4M3", "F8E5M2"):
+            assert parameters(found.__init__) == parameters(BitFloat.__init__)
+        else:
+            assert inspect.ismodule(found)
+    elif name in BLOCK_CONSTANTS:
+        assert found == BLOCK_CONSTANTS[name]
+        assert type(found) is int
+    else:
+        declared = inspect.getattr_static(PARTS[part], name)
+        if isinstance(declared, property):
+            assert isinstance(found, property)
+        else:
+            assert callable(found)
+            assert parameters(found) == parameters(getattr(PARTS[part], name))
