@@ -13,9 +13,7 @@ from fucina.fast._native import lib
 from fucina.spec.types import GEOMETRY, DType
 
 if TYPE_CHECKING:
-    from typing_extensions import Buffer
-
-    from fucina.spec.interface import AnyArray
+    from fucina.spec.interface import AnyArray, Buffer
 
 __all__ = ["cast_array", "convert"]
 

@@ -21,7 +21,7 @@ from fucina.spec.errors import InvalidBounds, Overflow
 from fucina.spec.types import DType
 
 if TYPE_CHECKING:
-    from typing_extensions import Buffer
+    from fucina.spec.interface import Buffer
 
 __all__ = [
     "at",

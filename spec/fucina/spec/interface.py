@@ -13,11 +13,13 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeAlias, runtime_ch
 if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
-    from typing_extensions import Buffer
+    import typing_extensions
 
     from fucina.spec.types import DType, DTypeKind, FloatOp
 
     AnyArray: TypeAlias = npt.NDArray[Any]
+    # numpy's stubs call an ndarray a buffer from Python 3.12 on only
+    Buffer: TypeAlias = typing_extensions.Buffer | AnyArray
 
 __all__ = ["BitFloat", "DTypePart", "Implementation", "IsaControl", "RngPart", "ScalarValue"]
 
