@@ -1,0 +1,29 @@
+"""The readable implementation: the contract in plain Python, one module per concern.
+
+Read in this order: :mod:`~fucina.reference.formats` (what a pattern means, and the one rounding),
+:mod:`~fucina.reference.bridges` (conversions), :mod:`~fucina.reference.softfloat` and
+:mod:`~fucina.reference.elementary` (arithmetic in integers), :mod:`~fucina.reference.streams`,
+:mod:`~fucina.reference.gaussian` and :mod:`~fucina.reference.rng` (seeded numbers).  Around them stand the arguments,
+buffers, scalar forms and tables that the public modules ``dtype`` and ``rng`` are made of.
+
+All numbers are computed with Python integers, so no result depends on the floating-point environment (clause NUM-ENV-2)
+and none touches its flags (clause NUM-ENV-3).
+"""
+
+from __future__ import annotations
+
+from importlib import metadata
+
+from fucina.reference import dtype, rng
+from fucina.reference.values import F8E4M3, F8E5M2, Bf16
+from fucina.spec.types import DType, DTypeKind, FloatOp
+
+__all__ = ["F8E4M3", "F8E5M2", "Bf16", "DType", "DTypeKind", "FloatOp", "capabilities", "dtype", "rng"]
+
+capabilities: frozenset[str] = frozenset({"numbers", "dtype", "bridge", "rng", "errors"})
+"""The chapters of the specification that this implementation claims."""
+
+try:
+    __version__ = metadata.version("fucina")
+except metadata.PackageNotFoundError:  # run from a source tree
+    __version__ = "0+uninstalled"

@@ -1,0 +1,138 @@
+"""Arguments: what may be passed where the contract says dtype, integer or real number.
+
+An integer is what ``operator.index`` takes, so numpy integers pass and floats do not; a bool is a truth value and no
+number.  Real numbers are read as patterns: not even looking at an argument may depend on the caller's floating-point
+environment (``float(np.float32(1e-45))`` does, where denormals are taken as zero).
+"""
+
+from __future__ import annotations
+
+import operator
+import sys
+
+import numpy as np
+
+from fucina.reference.formats import F16, F32, F64, Kind, Number, decode, encode, pattern_of
+from fucina.reference.softfloat import Soft32
+from fucina.spec.errors import DTypeMismatch, InvalidDType, InvalidInteger, Overflow
+from fucina.spec.types import GEOMETRY, DType, DTypeKind
+
+__all__ = ["dtype_argument", "f32_argument", "integer", "number", "scalar_dtype", "word"]
+
+
+def integer(name: str, value: object, low: int, high: int, clause: str) -> int:
+    """Return an argument as an int in ``[low, high)``.
+
+    Raises
+    ------
+    InvalidInteger
+        If it is a bool or no integer.
+    Overflow
+        If it lies outside the range.
+
+    Notes
+    -----
+    Clauses: RNG-SEED-1
+    """
+    try:
+        if isinstance(value, bool):
+            raise TypeError
+        found = int(operator.index(value))  # type: ignore[arg-type]  # what has no __index__ is refused below
+    except TypeError:
+        raise InvalidInteger(f"{name} must be an integer, got {_shown(value)}", clause=clause) from None
+    if not low <= found < high:
+        raise Overflow(f"{name} must lie in [{_power(low)}, {_power(high)}), got {_shown(found)}", clause=clause)
+    return found
+
+
+def word(name: str, value: object, clause: str = "RNG-SEED-1") -> int:
+    """Return a seed, counter or index: an int in [0, 2^64).
+
+    Notes
+    -----
+    Clauses: RNG-SEED-1
+    """
+    return integer(name, value, 0, 1 << 64, clause)
+
+
+def number(name: str, value: object, clause: str) -> Number:
+    """Return a real argument as the exact number that it is, before any rounding to the format that is wanted.
+
+    Parameters
+    ----------
+    name : str
+        The parameter's name, for the message.
+    value : float, int, numpy floating or integer scalar
+        The argument.  An int counts as the f64 nearest to it.
+    clause : str
+        The clause that asks for the number.
+
+    Raises
+    ------
+    DTypeMismatch
+        If it is anything else; a bool, a str, a complex number and an array are.
+
+    Notes
+    -----
+    Clauses: NUM-PARAM-1
+    """
+    if isinstance(value, float):  # np.float64 is one
+        return decode(F64, pattern_of(value))
+    if isinstance(value, np.float16 | np.float32):
+        fmt = F16 if isinstance(value, np.float16) else F32
+        return decode(fmt, int.from_bytes(value.tobytes(), sys.byteorder))
+    if isinstance(value, int | np.integer) and not isinstance(value, bool):
+        value = int(value)
+        return decode(F64, encode(F64, Number(Kind.FINITE, int(value < 0), abs(value))))
+    raise DTypeMismatch(f"{name} must be a float or an integer, got {_shown(value)}", clause=clause)
+
+
+def f32_argument(name: str, value: object) -> Soft32:
+    """Return a real argument rounded to f32.
+
+    Notes
+    -----
+    Clauses: NUM-PARAM-1
+    """
+    return Soft32.from_number(number(name, value, "NUM-PARAM-1"))
+
+
+def dtype_argument(dtype: object) -> DType:
+    """Return the argument if it is a dtype.
+
+    Notes
+    -----
+    Clauses: DTYPE-ARG-1
+    """
+    if not isinstance(dtype, DType):
+        raise InvalidDType(f"a DType is required, got {_shown(dtype)}", clause="DTYPE-ARG-1")
+    return dtype
+
+
+def scalar_dtype(dtype: object, clause: str) -> DType:
+    """Return the argument if it is a scalar dtype; ``clause`` is the one that allows no other.
+
+    Notes
+    -----
+    Clauses: DTYPE-ARG-1, ERR-TYPE-1
+    """
+    found = dtype_argument(dtype)
+    if GEOMETRY[found].kind is not DTypeKind.scalar:
+        raise InvalidDType(f"a scalar dtype is required, got {found!r}", clause=clause)
+    return found
+
+
+def _shown(value: object) -> str:
+    """Return an argument as a message shows it: short things as they are, long ones by their type."""
+    if isinstance(value, int) and value.bit_length() > 128:
+        return f"an integer of {value.bit_length()} bits"
+    text = repr(value)
+    return text if len(text) <= 40 else f"an object of type {type(value).__name__}"
+
+
+def _power(border: int) -> str:
+    """Return a border of a range, large powers of two as such."""
+    size = abs(border)
+    if size > 1 << 16 and size & (size - 1) == 0:
+        return f"{'-' * (border < 0)}2^{size.bit_length() - 1}"
+    return str(border)

@@ -1,0 +1,164 @@
+"""Buffers: which memory may be read and written, seen as patterns.
+
+Any object with the buffer protocol will do if it is C-contiguous and holds exactly the storage form of its dtype, in
+native byte order.  numpy only moves integers here: the memory is viewed as unsigned integers of the element's size, so
+no float is ever touched.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from fucina.spec.errors import DTypeMismatch, InvalidDataLength, OverlappingMemory, ReadOnlyStorage, UnsupportedView
+from fucina.spec.types import GEOMETRY, DType
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+__all__ = ["Memory", "dtype_of_format", "readable", "refuse_overlap", "require_count", "writable"]
+
+# format characters of the buffer protocol by numpy kind; which of them has which size is the platform's business
+CHARACTERS = {"b": "?", "u": "BHILQN", "i": "bhilqn", "f": "efd"}
+NATIVE_ORDER = ("@", "=", "<" if sys.byteorder == "little" else ">")
+
+
+class Memory(NamedTuple):
+    """Checked memory of a buffer.
+
+    ``patterns`` is a one-dimensional numpy view of it, one unsigned integer per element, and keeps the exporter alive;
+    ``shape`` is the shape of the buffer.
+    """
+
+    patterns: np.ndarray[Any, np.dtype[np.unsignedinteger[Any]]]
+    shape: tuple[int, ...]
+
+    @property
+    def address(self) -> int:
+        """Where the memory starts."""
+        return int(self.patterns.__array_interface__["data"][0])
+
+    def read(self) -> list[int]:
+        """Return all patterns."""
+        patterns: list[int] = self.patterns.tolist()
+        return patterns
+
+    def write(self, patterns: Sequence[int]) -> None:
+        """Store all patterns.
+
+        Notes
+        -----
+        Clauses: ERR-STATE-1
+        """
+        self.patterns[:] = np.array(patterns, dtype=self.patterns.dtype)
+
+
+def dtype_of_format(fmt: str, itemsize: int) -> str | None:
+    """Return the numpy kind and size (``"f4"``) of a buffer's element format, or None if it is none of ours."""
+    character = fmt[1:] if fmt.startswith(NATIVE_ORDER) else fmt
+    for kind, characters in CHARACTERS.items():
+        if len(character) == 1 and character in characters:
+            return f"{kind}{itemsize}"
+    return None
+
+
+def readable(name: str, buffer: object, dtype: DType, clause: str = "BRIDGE-ARRAY-2") -> Memory:
+    """Return the memory of a buffer that holds a scalar dtype.
+
+    Parameters
+    ----------
+    name : str
+        The parameter's name, for messages.
+    buffer : buffer
+        C-contiguous, of any shape and alignment, writable or not.
+    dtype : DType
+        What it must hold, in storage form.
+    clause : str
+        The clause that asks for it.
+
+    Raises
+    ------
+    DTypeMismatch
+        If it is no buffer, is masked, or holds another format.
+    UnsupportedView
+        If it is not C-contiguous.
+
+    Notes
+    -----
+    Clauses: BRIDGE-ARRAY-2
+    """
+    wanted = np.dtype(GEOMETRY[dtype].format)
+    if isinstance(buffer, np.ma.MaskedArray):
+        raise DTypeMismatch(f"{name} must be a plain array, got a masked one", clause=clause)
+    try:
+        view = memoryview(buffer)  # type: ignore[arg-type]  # what exports no buffer is refused below
+    except (TypeError, ValueError, BufferError) as refusal:
+        raise DTypeMismatch(
+            f"{name} must be a buffer of {wanted} elements, got {type(buffer).__name__} ({refusal})", clause=clause
+        ) from None
+    if dtype_of_format(view.format, view.itemsize) != f"{wanted.kind}{wanted.itemsize}":
+        raise DTypeMismatch(
+            f"{name} must hold {dtype.name} as {wanted} in native byte order, got buffer format {view.format!r} "
+            f"of {view.itemsize} bytes",
+            clause=clause,
+        )
+    if not view.c_contiguous:
+        raise UnsupportedView(
+            f"{name} must be C-contiguous, got shape {view.shape} with strides {view.strides}", clause=clause
+        )
+    return Memory(np.frombuffer(view, dtype=f"u{wanted.itemsize}"), tuple(view.shape or ()))
+
+
+def writable(name: str, buffer: object, dtype: DType, clause: str) -> Memory:
+    """Return the memory of a buffer that results go to: as :func:`readable`, and writable and aligned.
+
+    Raises
+    ------
+    DTypeMismatch, UnsupportedView
+        As there; UnsupportedView also if it is not aligned to its element size.
+    ReadOnlyStorage
+        If it is read-only.
+
+    Notes
+    -----
+    Clauses: BRIDGE-ARRAY-3, RNG-OUT-1
+    """
+    memory = readable(name, buffer, dtype, clause)
+    if not memory.patterns.flags.writeable:
+        raise ReadOnlyStorage(f"{name} must be writable, got a read-only buffer", clause=clause)
+    size = memory.patterns.itemsize
+    if memory.patterns.size and memory.address % size:
+        raise UnsupportedView(
+            f"{name} must be aligned to its elements of {size} bytes, got an address {memory.address % size} past one",
+            clause=clause,
+        )
+    return memory
+
+
+def require_count(name: str, memory: Memory, count: int, clause: str) -> None:
+    """Refuse memory of another number of elements.
+
+    Notes
+    -----
+    Clauses: BRIDGE-ARRAY-3
+    """
+    if memory.patterns.size != count:
+        raise InvalidDataLength(f"{name} must hold {count} elements, got {memory.patterns.size}", clause=clause)
+
+
+def refuse_overlap(source: Memory, target: Memory, clause: str) -> None:
+    """Refuse two memories that have a byte in common.
+
+    Notes
+    -----
+    Clauses: BRIDGE-ARRAY-3
+    """
+    first, second = sorted((memory.address, memory.patterns.nbytes) for memory in (source, target))
+    if first[1] and second[1] and first[0] + first[1] > second[0]:
+        raise OverlappingMemory(
+            "out must not share memory with the input, got two ranges that overlap by "
+            f"{min(first[0] + first[1], second[0] + second[1]) - second[0]} bytes",
+            clause=clause,
+        )
