@@ -27,7 +27,41 @@ int fc_isa_usable(int level);
 int fc_isa_get(void);
 fc_status fc_isa_set(int level);
 
-/* bridge: dtypes by index in the documents' order; patterns travel in the low bits of a uint64_t (bridge/bridge.c) */
+/* dtypes by index in the documents' order; what each is (core/dtype.c) */
+enum {
+    FC_KIND_SCALAR,
+    FC_KIND_BLOCK_QUANTIZED
+};
+enum {
+    FC_ACCUMULATOR_NONE,
+    FC_ACCUMULATOR_F32,
+    FC_ACCUMULATOR_F64,
+    FC_ACCUMULATOR_U64,
+    FC_ACCUMULATOR_I64
+};
+enum {
+    FC_DTYPE_F8 = 1,
+    FC_DTYPE_SIGNED_INTEGER = 2,
+    FC_DTYPE_UNSIGNED_INTEGER = 4,
+    FC_DTYPE_FORWARD_FLOAT_MATH = 8,
+    FC_DTYPE_GRAD = 16,
+    FC_DTYPE_INT_MATH = 32,
+    FC_DTYPE_TO_FLOAT = 64,
+    FC_DTYPE_QUANTIZED_MATMUL_RHS = 128,
+    FC_DTYPE_QUANTIZED_GET_ROWS = 256
+};
+struct fc_dtype_info {
+    const char *name;
+    int kind;
+    int block_size;
+    int byte_size;
+    int properties;
+    int logical;
+    int accumulator;
+};
+fc_status fc_dtype_info(int dtype, struct fc_dtype_info *out);
+
+/* bridge: source and target are scalar dtypes; patterns travel in the low bits of a uint64_t (bridge/bridge.c) */
 enum {
     FC_CAST_SATURATE = 1,
     FC_CAST_SINGLE_ROUNDING = 2

@@ -4,11 +4,11 @@
  */
 #ifndef FC_KERNELS_H
 #define FC_KERNELS_H
+#include "core/dtype.h"
 #include <stddef.h>
 #include <stdint.h>
 
-enum { FC_SCALAR_DTYPES = 13 };
-
+/* in and out may have any alignment and do not overlap */
 typedef void fc_cast_kernel(const void *in, void *out, size_t n);
 
 /* rng/: arguments are valid; element j of out is element first + j of the stream */
@@ -24,15 +24,14 @@ typedef void fc_cast_kernel(const void *in, void *out, size_t n);
     X(gaussian_f64, (uint64_t seed, uint64_t pair, double scale, double *out, size_t pairs))                                \
     X(gumbel_f64, (uint64_t seed, uint64_t first, double *out, size_t n))
 
-/* bridge/: the cast of one (source, target, mode), or NULL where bridge/bridge.c has to chain two */
-#define FC_BRIDGE_KERNELS(X) \
-    X(cast_lookup, (int source, int target, uint32_t mode, fc_cast_kernel **kernel))
+#define FC_KERNEL_LISTS(X) FC_RNG_KERNELS(X)
 
-#define FC_KERNEL_LISTS(X) \
-    FC_RNG_KERNELS(X)      \
-    FC_BRIDGE_KERNELS(X)
+/* bridge/: one kernel per (mode, source, target), NULL where a mode does not tell on the pair; the lists are in bridge/pairs.h */
+enum { FC_CAST_MODES = 4 };
+typedef fc_cast_kernel *fc_cast_table[FC_CAST_MODES][FC_SCALAR_DTYPES][FC_SCALAR_DTYPES];
 
 typedef struct fc_kernels {
+    const fc_cast_table *casts;
 #define FC_MEMBER(name, parameters) void (*name) parameters;
     FC_KERNEL_LISTS(FC_MEMBER)
 #undef FC_MEMBER
@@ -43,6 +42,7 @@ typedef struct fc_kernels {
 #define FC_PROTOTYPE(name, parameters) void FC_K(name) parameters;
 FC_KERNEL_LISTS(FC_PROTOTYPE)
 #undef FC_PROTOTYPE
+extern const fc_cast_table FC_K(casts);
 #endif
 
 #endif

@@ -3,6 +3,7 @@
 
 extern const fc_kernels FC_K(kernels);
 const fc_kernels FC_K(kernels) = {
+    .casts = &FC_K(casts),
 #define FC_ENTRY(name, parameters) .name = FC_K(name),
     FC_KERNEL_LISTS(FC_ENTRY)
 #undef FC_ENTRY
