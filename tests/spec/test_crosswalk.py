@@ -87,7 +87,7 @@ def test_a_name_exists_with_the_signature_of_its_protocol(implementation: Module
         if part in ROOT_TYPES:
             assert found is resolve(importlib.import_module("fucina.spec"), part)
         elif part in ("Bf16", "F8E4M3", "F8E5M2"):
-            assert parameters(found.__init__) == parameters(BitFloat.__init__)
+            assert [p[::2] for p in parameters(found)] == [p[::2] for p in parameters(BitFloat.__init__)]
         else:
             assert inspect.ismodule(found)
     elif name in BLOCK_CONSTANTS:
@@ -96,7 +96,7 @@ def test_a_name_exists_with_the_signature_of_its_protocol(implementation: Module
     else:
         declared = inspect.getattr_static(PARTS[part], name)
         if isinstance(declared, property):
-            assert isinstance(found, property)
+            assert inspect.isdatadescriptor(found)
         else:
             assert callable(found)
             assert parameters(found) == parameters(getattr(PARTS[part], name))
