@@ -29,19 +29,29 @@ RECORD = targets.ROOT / "docs" / "records" / "elsewhere.json"
 
 def _one_build(
     build: Build, place: Path, files: dict[str, Path], sets: tuple[CallSet, ...], progress: Progress, task: Any
-) -> tuple[list[Played], str]:
+) -> tuple[list[Played], int]:
     """Compile one build, run its C tests and play every set on its targets."""
     programs = targets.build(build, place)
-    said = targets.run(["meson", "test", "-C", str(place), "--suite", "quick", "--num-processes", "1"], build.name)
-    found = re.search(r"^Ok:\s+(\d+)", said, re.MULTILINE)
+    tests = ["meson", "test", "-C", str(place), "--suite", "quick", "--num-processes", "1", "--print-errorlogs"]
+    problems, passed = [], 0
+    try:
+        found = re.search(r"^Ok:\s+(\d+)", targets.run(tests, build.name), re.MULTILINE)
+        passed = int(found[1]) if found else 0
+    except RuntimeError as error:
+        problems.append(f"C tests: {error}")
     progress.advance(task)
     results = []
     for target in build.targets:
-        results.append(play(target, programs / "vector_runner", files, sets))
+        played = play(target, programs / "vector_runner", files, sets)
+        played.problems += problems
         if target.emulator[1:2] == ("-cpu",):  # the CPU that lacks every level above the lowest: they must be refused
-            targets.run([*target.emulator, str(programs / "test_dispatch"), "only-baseline"], target.name)
+            try:
+                targets.run([*target.emulator, str(programs / "test_dispatch"), "only-baseline"], target.name)
+            except RuntimeError as error:
+                played.problems.append(f"C test of the levels: {error}")
+        results.append(played)
         progress.advance(task)
-    return results, found[1] if found else "0"
+    return results, passed
 
 
 def _differences(results: list[Played], sets: tuple[CallSet, ...]) -> list[str]:
@@ -135,7 +145,11 @@ def main() -> int:
             console.print(f"[red]{tool} is missing: apt-get install {packages}")
         return 2
     with tempfile.TemporaryDirectory(prefix="fucina-elsewhere-") as folder:
-        results, tests, sets = _all(builds, Path(folder), console, options.jobs)
+        try:
+            results, tests, sets = _all(builds, Path(folder), console, options.jobs)
+        except RuntimeError as error:  # a build
+            console.print(str(error), style="red", markup=False)
+            return 1
     console.print(_table(results, sets))
     lines = _differences(results, sets)
     for line in lines:
@@ -171,7 +185,7 @@ def _all(
         for name, future in waiting.items():
             played, passed = future.result()
             results += played
-            tests[name] = int(passed)
+            tests[name] = passed
     return results, tests, sets
 
 
