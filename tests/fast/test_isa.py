@@ -1,0 +1,86 @@
+"""Instruction-set levels and the command line."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+import fucina.fast as fast
+from fucina.spec.errors import InvalidBounds
+
+
+@pytest.fixture(autouse=True)
+def _same_level_afterwards() -> Iterator[None]:
+    before = fast.isa()
+    yield
+    fast.set_isa(before)
+
+
+def _run(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, *arguments], capture_output=True, text=True, env={**os.environ, **environment}, check=False
+    )
+
+
+def test_levels_are_ordered_and_the_highest_is_the_default() -> None:
+    names = _run("-c", "import fucina.fast as f; print(*f.isa_levels()); print(f.isa())", FUCINA_ISA="").stdout.split()
+    assert tuple(names[:-1]) == fast.isa_levels()
+    assert names[-1] == fast.isa_levels()[-1]
+
+
+@pytest.mark.parametrize("level", fast.isa_levels())
+def test_set_isa(level: str) -> None:
+    fast.set_isa(level)
+    assert fast.isa() == level
+
+
+@pytest.mark.parametrize("level", ["", "AVX2", "sse9", None, 3, "baseline\0"])
+def test_unknown_level_is_refused_and_nothing_changes(level: Any) -> None:
+    before = fast.isa()
+    with pytest.raises(InvalidBounds, match=fast.isa_levels()[0]):
+        fast.set_isa(level)
+    assert fast.isa() == before
+
+
+@pytest.mark.parametrize("level", fast.isa_levels())
+def test_environment_variable_chooses(level: str) -> None:
+    assert _run("-c", "import fucina.fast as f; print(f.isa())", FUCINA_ISA=level).stdout.strip() == level
+
+
+def test_environment_variable_with_an_unknown_level_is_an_import_error() -> None:
+    done = _run("-c", "import fucina.fast", FUCINA_ISA="sse9")
+    assert done.returncode == 1
+    last = done.stderr.strip().splitlines()[-1]
+    assert last.startswith("ImportError: FUCINA_ISA=sse9")
+    assert all(level in last for level in fast.isa_levels())
+
+
+def test_every_level_gives_the_same_bytes(fill: Any, noise: Any) -> None:
+    dtype, call = fill
+    found = set()
+    for level in fast.isa_levels():
+        fast.set_isa(level)
+        out = np.zeros(1003, fast.dtype.storage(dtype))
+        call(out)
+        found.add(out.tobytes())
+    assert len(found) == 1
+
+
+def test_command_line() -> None:
+    text = _run("-m", "fucina.fast").stdout
+    assert fast.__version__ in text
+    assert ", ".join(fast.isa_levels()) in text
+    facts = json.loads(_run("-m", "fucina.fast", "--json", FUCINA_ISA=fast.isa_levels()[0]).stdout)
+    assert facts["version"] == fast.__version__
+    assert facts["isa_levels"] == list(fast.isa_levels())
+    assert (facts["isa"], facts["isa_from"]) == (fast.isa_levels()[0], "FUCINA_ISA")
+    assert "ffp-contract=off" in facts["build"]
+    assert facts["numpy"] == np.__version__
+    assert _run("-m", "fucina.fast", "--nonsense").returncode == 2
