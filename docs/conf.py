@@ -27,7 +27,7 @@ html_theme = "furo"
 html_title = f"Fucina {release}"
 html_static_path = ["_static"]
 html_css_files = ["fucina.css"]
-html_theme_options = {"footer_icons": []}
+html_theme_options: dict[str, list[str]] = {"footer_icons": []}
 html_show_sphinx = False
 
 autodoc_member_order = "bysource"
