@@ -91,7 +91,9 @@ def docs(session: nox.Session) -> None:
 def examples(session: nox.Session) -> None:
     """Every code block of the specification, the guide and the README, on each implementation and in lockstep."""
     install(session, "examples")
-    session.run("pytest", "-q", "-c", "docs/examples.ini", *session.posargs)
+    places = ["README.md", "docs", "spec/text", "fast/fucina/fast", "reference/fucina/reference"]
+    options = ["-q", "-c", "docs/examples.ini", "--rootdir", ".", "-p", "examples"]
+    session.run("pytest", *options, *places, *session.posargs, env={"PYTHONPATH": "docs/_ext"})
 
 
 @nox.session

@@ -1,0 +1,139 @@
+"""Pytest plugin: every example of the documentation, on each implementation and in lockstep.
+
+A document is collected three times.  On ``reference`` and on ``fast`` its examples run with ``fucina`` bound to that
+implementation, and the printed results are compared with the page.  In ``lockstep`` each example runs on both, and
+every name that it binds must be the same on both: type, shape and bytes.  An example that a page shows and no run
+collected is an error.
+"""
+
+from __future__ import annotations
+
+import copy
+import importlib
+import re
+import struct
+from collections import Counter
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from types import FunctionType, ModuleType
+from typing import Any
+
+import numpy as np
+import pytest
+from sybil import Document, Example, Region, Sybil
+from sybil.document import PythonDocStringDocument
+from sybil.integration.pytest import pytest_integration
+from sybil.parsers import markdown, rest
+from sybil.region import Lexeme
+
+Evaluator = Callable[[Example], str | None]
+Parser = Callable[[Document], Iterable[Region]]
+
+IMPLEMENTATIONS = ("fucina.reference", "fucina.fast")
+PRODUCTION_IMPORT = "import fucina.fast as fucina"
+RST, MARKDOWN, PYTHON = ("*.rst",), ("*.md",), ("*.py",)
+PARSERS: dict[tuple[str, ...], tuple[Parser, ...]] = {
+    RST: (rest.DocTestParser(), rest.PythonCodeBlockParser()),
+    MARKDOWN: (markdown.PythonCodeBlockParser(),),
+    PYTHON: (rest.DocTestParser(),),
+}
+
+
+def _fresh(module: str) -> dict[str, Any]:
+    return {"np": np, "fucina": importlib.import_module(module), "__name__": "__example__"}
+
+
+def _on(evaluate: Evaluator, example: Example, module: str, namespace: dict[str, Any]) -> str | None:
+    """Evaluate an example with ``fucina`` meaning ``module``, whatever the page imports."""
+    turned = copy.copy(example)
+    turned.namespace = namespace
+    wanted = f"import {module} as fucina"
+    if isinstance(example.parsed, Lexeme):
+        source = example.parsed.replace(PRODUCTION_IMPORT, wanted)
+        turned.parsed = Lexeme(source, example.parsed.offset, example.parsed.line_offset)
+    elif PRODUCTION_IMPORT in example.parsed.source:
+        turned.parsed = copy.copy(example.parsed)
+        turned.parsed.source = example.parsed.source.replace(PRODUCTION_IMPORT, wanted)
+    return evaluate(turned)
+
+
+def _bits(value: Any) -> object:
+    """Return what must be equal on both implementations, or None for things that carry no value."""
+    if isinstance(value, np.ndarray | np.generic):
+        return value.dtype.str, value.shape, value.tobytes()
+    if isinstance(value, float):
+        return "float", struct.pack("<d", value)
+    if isinstance(value, bool | int | str | bytes | bytearray):
+        return type(value).__name__, value
+    if isinstance(value, tuple | list):
+        return type(value).__name__, [_bits(v) for v in value]
+    if isinstance(value, dict):
+        return {k: _bits(v) for k, v in value.items()}
+    if isinstance(value, ModuleType | FunctionType | type):
+        return None
+    return type(value).__name__, repr(value)
+
+
+def _alone(module: str) -> Callable[[Evaluator, Example], str | None]:
+    def run(evaluate: Evaluator, example: Example) -> str | None:
+        if "fucina" not in example.namespace:
+            example.namespace.update(_fresh(module))
+        return _on(evaluate, example, module, example.namespace)
+
+    return run
+
+
+def _lockstep(evaluate: Evaluator, example: Example) -> str | None:
+    spaces = example.namespace.setdefault("spaces", {module: _fresh(module) for module in IMPLEMENTATIONS})
+    for module in IMPLEMENTATIONS:
+        if complaint := _on(evaluate, example, module, spaces[module]):
+            return complaint
+    one, other = (spaces[module] for module in IMPLEMENTATIONS)
+    for name in sorted((one.keys() | other.keys()) - {"fucina", "__builtins__"}):
+        left, right = _bits(one.get(name)), _bits(other.get(name))
+        if left != right:
+            return f"{name} differs: {left!r} on {IMPLEMENTATIONS[0]}, {right!r} on {IMPLEMENTATIONS[1]}"
+    return None
+
+
+def _judged(parser: Parser, run: Callable[[Evaluator, Example], str | None]) -> Parser:
+    def parse(document: Document) -> Iterable[Region]:
+        for region in parser(document):
+            evaluate = region.evaluator
+            region.evaluator = lambda example, evaluate=evaluate: run(evaluate, example)
+            yield region
+
+    return parse
+
+
+def _sybils() -> list[Sybil]:
+    runs = {"reference": _alone("fucina.reference"), "fast": _alone("fucina.fast"), "lockstep": _lockstep}
+    return [
+        Sybil(
+            parsers=[_judged(p, run) for p in parsers],
+            patterns=patterns,
+            document_types={".py": PythonDocStringDocument},
+            name=name,
+        )
+        for name, run in runs.items()
+        for patterns, parsers in PARSERS.items()
+    ]
+
+
+pytest_collect_file = pytest_integration(*_sybils())
+
+
+def _blocks(path: Path) -> int:
+    """Count the examples of a document with none of the parsers' help."""
+    text = path.read_text(encoding="utf-8")
+    prompts = len(re.findall(r"^\s*>>> (?!#)\S", text, re.MULTILINE))
+    fences = {".rst": r"^\s*\.\. code-block:: python$", ".md": r"^```python$"}.get(path.suffix)
+    return prompts + (len(re.findall(fences, text, re.MULTILINE)) if fences else 0)
+
+
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """Hold the number of collected examples to the number of blocks on the pages."""
+    collected = Counter(item.path for item in session.items)
+    for path, count in collected.items():
+        if count != 3 * _blocks(path):
+            raise pytest.UsageError(f"{path}: {_blocks(path)} examples on the page, {count} collected in three runs")
