@@ -1,0 +1,84 @@
+"""How far the run is: a bar on a terminal, now and then a line elsewhere."""
+
+from __future__ import annotations
+
+import time
+
+from rich.console import Console
+from rich.markup import escape
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
+
+from fucina.conformance.plugin import Listener
+from fucina.conformance.results import Check, Outcome, Run
+
+__all__ = ["Bar", "Lines", "progress_for"]
+
+
+class Bar(Listener):
+    """A live bar: what runs now, how many are done, how many disagree."""
+
+    def __init__(self, console: Console) -> None:
+        self._bar = Progress(
+            TextColumn("{task.description}"),
+            BarColumn(bar_width=None),
+            MofNCompleteColumn(),
+            TextColumn("{task.fields[bad]}"),
+            TimeElapsedColumn(),
+            console=console,
+            redirect_stdout=False,
+            redirect_stderr=False,
+            transient=True,
+            expand=True,
+        )
+        self._task: TaskID | None = None
+        self._bad = 0
+
+    def planned(self, run: Run) -> None:
+        """Start the bar."""
+        self._task = self._bar.add_task("starting", total=len(run.checks), bad="")
+        self._bar.start()
+
+    def checked(self, run: Run, check: Check) -> None:
+        """Move on by one."""
+        if self._task is None:
+            return
+        self._bad += check.outcome is Outcome.FAILED
+        bad = f"[red]{self._bad} failed[/]" if self._bad else "[green]0 failed[/]"
+        self._bar.update(self._task, advance=1, description=escape(check.target), bad=bad)
+
+    def pytest_unconfigure(self) -> None:
+        """Take the bar away."""
+        self._bar.stop()
+
+
+class Lines(Listener):
+    """A line at every tenth of the way and at least every half minute."""
+
+    def __init__(self, console: Console, every: float = 30.0) -> None:
+        self._console = console
+        self._every = every
+        self._done = self._bad = self._tenths = 0
+        self._last = time.monotonic()
+
+    def planned(self, run: Run) -> None:
+        """Say how much there is to do."""
+        self._say(f"{len(run.checks)} checks of {len(run.clauses)} clauses on {len(run.targets)} targets")
+
+    def checked(self, run: Run, check: Check) -> None:
+        """Speak when there is something new to say."""
+        self._done += 1
+        self._bad += check.outcome is Outcome.FAILED
+        tenths = 10 * self._done // len(run.checks)
+        if tenths > self._tenths or time.monotonic() - self._last >= self._every:
+            self._tenths = tenths
+            self._say(f"{self._done:6d} of {len(run.checks)} checks, {self._bad} failed, now {check.target}")
+
+    def _say(self, text: str) -> None:
+        self._last = time.monotonic()
+        self._console.print(text, markup=False, highlight=False, soft_wrap=True)
+        self._console.file.flush()
+
+
+def progress_for(console: Console) -> Listener:
+    """Return the listener that suits where the output goes."""
+    return Bar(console) if console.is_terminal else Lines(console)
