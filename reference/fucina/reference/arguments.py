@@ -17,11 +17,11 @@ from fucina.reference.softfloat import Soft32
 from fucina.spec.errors import DTypeMismatch, InvalidDType, InvalidInteger, Overflow
 from fucina.spec.types import GEOMETRY, DType, DTypeKind
 
-__all__ = ["dtype_argument", "f32_argument", "integer", "number", "scalar_dtype", "word"]
+__all__ = ["dtype_argument", "f32_argument", "integer", "number", "scalar_dtype", "shown", "word"]
 
 
-def integer(name: str, value: object, low: int, high: int, clause: str) -> int:
-    """Return an argument as an int in ``[low, high)``.
+def integer(name: str, value: object, low: int | None, high: int, clause: str) -> int:
+    """Return an argument as an int in ``[low, high)``; without ``low`` any int below ``high`` will do.
 
     Raises
     ------
@@ -39,9 +39,10 @@ def integer(name: str, value: object, low: int, high: int, clause: str) -> int:
             raise TypeError
         found = int(operator.index(value))  # type: ignore[arg-type]  # what has no __index__ is refused below
     except TypeError:
-        raise InvalidInteger(f"{name} must be an integer, got {_shown(value)}", clause=clause) from None
-    if not low <= found < high:
-        raise Overflow(f"{name} must lie in [{_power(low)}, {_power(high)}), got {_shown(found)}", clause=clause)
+        raise InvalidInteger(f"{name} must be an integer, got {shown(value)}", clause=clause) from None
+    if found >= high or (low is not None and found < low):
+        allowed = f"below {_power(high)}" if low is None else f"in [{_power(low)}, {_power(high)})"
+        raise Overflow(f"{name} must be {allowed}, got {shown(found)}", clause=clause)
     return found
 
 
@@ -84,7 +85,7 @@ def number(name: str, value: object, clause: str) -> Number:
     if isinstance(value, int | np.integer) and not isinstance(value, bool):
         value = int(value)
         return decode(F64, encode(F64, Number(Kind.FINITE, int(value < 0), abs(value))))
-    raise DTypeMismatch(f"{name} must be a float or an integer, got {_shown(value)}", clause=clause)
+    raise DTypeMismatch(f"{name} must be a float or an integer, got {shown(value)}", clause=clause)
 
 
 def f32_argument(name: str, value: object) -> Soft32:
@@ -105,7 +106,7 @@ def dtype_argument(dtype: object) -> DType:
     Clauses: DTYPE-ARG-1
     """
     if not isinstance(dtype, DType):
-        raise InvalidDType(f"a DType is required, got {_shown(dtype)}", clause="DTYPE-ARG-1")
+        raise InvalidDType(f"a DType is required, got {shown(dtype)}", clause="DTYPE-ARG-1")
     return dtype
 
 
@@ -122,7 +123,7 @@ def scalar_dtype(dtype: object, clause: str) -> DType:
     return found
 
 
-def _shown(value: object) -> str:
+def shown(value: object) -> str:
     """Return an argument as a message shows it: short things as they are, long ones by their type."""
     if isinstance(value, int) and value.bit_length() > 128:
         return f"an integer of {value.bit_length()} bits"

@@ -15,7 +15,7 @@ from typing import TypeAlias
 from fucina.reference.formats import BF16, E4M3, E5M2, F16, F32, F64, Format, Kind, Number, decode, encode
 from fucina.spec.types import GEOMETRY, DType
 
-__all__ = ["FLOATS", "INTEGERS", "caster", "convert", "from_f64", "integer_range", "integer_value", "is_zero"]
+__all__ = ["FLOATS", "INTEGERS", "caster", "convert", "from_f64", "integer_range", "integer_value"]
 
 Caster: TypeAlias = Callable[[int], int]
 
@@ -109,7 +109,10 @@ def integer_range(dtype: DType) -> tuple[int, int]:
 
 def integer_value(dtype: DType, bits: int) -> int:
     """Return the value of a two's complement pattern of an integer dtype, or of bool."""
-    low, high = integer_range(dtype)
+    return _signed(bits, *integer_range(dtype))
+
+
+def _signed(bits: int, low: int, high: int) -> int:
     return bits if bits <= high else bits + 2 * low
 
 
@@ -120,9 +123,10 @@ def _integer_to_float(source: DType, target: Format, saturate: bool, single: boo
     -----
     Clauses: BRIDGE-INT-2, BRIDGE-SINGLE-1
     """
+    low, high = integer_range(source)
 
     def cast(bits: int) -> int:
-        value = integer_value(source, bits)
+        value = _signed(bits, low, high)
         number = Number(Kind.FINITE, int(value < 0), abs(value))
         return encode(target, number, saturate) if single else from_f64(target, encode(F64, number), saturate)
 
@@ -158,23 +162,26 @@ def _integer_to_integer(source: DType, target: DType) -> Caster:
     -----
     Clauses: BRIDGE-INT-1, BRIDGE-BOOL-2
     """
-    low, high = integer_range(target)
-    return lambda bits: integer_value(source, bits) & (high - low)
+    low, high = integer_range(source)
+    target_low, target_high = integer_range(target)
+    mask = target_high - target_low  # all ones, as wide as the target
+    return lambda bits: _signed(bits, low, high) & mask
 
 
 # -- bool
 
 
-def is_zero(dtype: DType, bits: int) -> bool:
-    """Return whether a pattern of a scalar dtype is the number zero, of either sign if it is a float.
+def _to_bool(source: DType) -> Caster:
+    """Return the bridge to bool: whether a number is not zero; a float is zero whatever its sign bit.
 
     Notes
     -----
     Clauses: BRIDGE-BOOL-1
     """
-    if dtype in FLOATS:
-        bits &= (1 << FLOATS[dtype].sign_shift) - 1
-    return bits == 0
+    if source in FLOATS:
+        magnitude = (1 << FLOATS[source].sign_shift) - 1
+        return lambda bits: int(bits & magnitude != 0)
+    return lambda bits: int(bits != 0)
 
 
 # -- any pair
@@ -203,7 +210,7 @@ def caster(source: DType, target: DType, saturate: bool = False, single_rounding
     if source is target:
         return lambda bits: bits
     if target is DType.bool:
-        return lambda bits: int(not is_zero(source, bits))
+        return _to_bool(source)
     if source in FLOATS and target in FLOATS:
         to = FLOATS[target]
         return _float_to_float(FLOATS[source], to, saturate and to in SATURATING, single_rounding)

@@ -30,7 +30,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import lru_cache
 
-from fucina.reference.formats import F64, Kind, Number, encode
+from fucina.reference.formats import F64, Kind, Number, round_to
 from fucina.reference.softfloat import Soft64
 
 __all__ = ["cos", "ln", "sin"]
@@ -49,9 +49,9 @@ def _settle(approximate: Callable[[int], int], w: int) -> Soft64:
         n = approximate(w)
         sign, size = int(n < 0), abs(n)
         if size > 2:
-            inner = encode(F64, Number(Kind.FINITE, sign, size - 2, -w))
-            if inner == encode(F64, Number(Kind.FINITE, sign, size + 2, -w)):
-                return Soft64.from_bits(inner)
+            nearest = round_to(F64, size - 2, -w)
+            if nearest == round_to(F64, size + 2, -w):
+                return Soft64.rounded(sign, *nearest)
         w += STEP
 
 

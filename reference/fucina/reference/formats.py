@@ -34,7 +34,7 @@ __all__ = [
 ]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)  # a format is itself only
 class Format:
     """What a bit pattern of a binary floating-point format means.
 
@@ -55,7 +55,7 @@ class Format:
     nan : int
         Magnitude of the NaN that is made here.
     keeps_payload : bool
-        Whether a NaN that arrives by conversion keeps the top bits of its payload, or becomes ``nan``.
+        Whether the payload of a NaN survives a conversion, or every NaN of a sign is the same.
 
     Notes
     -----
@@ -146,7 +146,7 @@ def decode(fmt: Format, bits: int) -> Number:
     if magnitude > fmt.largest:
         if fmt.has_infinity and magnitude == fmt.overflow:
             return Number(INFINITE, sign)
-        return Number(NAN, sign, fraction, -fmt.mantissa_bits)
+        return Number(NAN, sign, fraction if fmt.keeps_payload else 0, -fmt.mantissa_bits)
 
     # normal values have an implicit leading one; field 0 shares the exponent of field 1
     exponent = magnitude >> fmt.mantissa_bits
@@ -173,13 +173,16 @@ def round_to(fmt: Format, m: int, e: int) -> tuple[int, int]:
     Returns
     -------
     m, e : int
-        The rounded value, ``m <= 2**precision`` and ``e >= fmt.least``, unless the value was already short enough.
+        The rounded value.  A value that had to be cut comes back in its one form: ``m`` as long as the precision, or
+        ``e`` equal to ``fmt.least``; one that was short enough comes back as it is.
 
     Notes
     -----
     Clauses: BRIDGE-ROUND-1
     """
-    excess = max(m.bit_length() - fmt.precision, fmt.least - e)
+    excess = m.bit_length() - fmt.precision
+    if e + excess < fmt.least:  # a subnormal has fewer bits
+        excess = fmt.least - e
     if excess <= 0:
         return m, e
     half = 1 << (excess - 1)
@@ -187,6 +190,9 @@ def round_to(fmt: Format, m: int, e: int) -> tuple[int, int]:
     m >>= excess
     if rest > half or (rest == half and m & 1):
         m += 1
+        if m >> fmt.precision:  # a carry out of the top: 2**precision, which is one bit too long
+            m >>= 1
+            excess += 1
     return m, e + excess
 
 
@@ -219,8 +225,7 @@ def encode(fmt: Format, number: Number, saturate: bool = False) -> int:
     elif kind is FINITE:
         m, e = round_to(fmt, m, e)
         # Bring the last place of m onto the format's own: a full significand, or the least exponent.  Then the exponent
-        # field counts the steps above `least`, and the implicit one of a normal m adds the missing 1 to it.  A carry
-        # out of the mantissa does the same, so rounding up into the next binade needs no case of its own.
+        # field counts the steps above `least`, and the implicit one of a normal m adds the missing 1 to it.
         shift = min(fmt.precision - m.bit_length(), e - fmt.least)
         if shift > 0:
             m <<= shift

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeAlias
 
-from fucina.reference.arguments import f32_argument, word
+from fucina.reference.arguments import f32_argument, integer, shown
 from fucina.reference.buffers import Memory
 from fucina.reference.dropout import dropout_mask, dropout_scale
 from fucina.reference.elementary import ln
@@ -19,7 +19,7 @@ from fucina.reference.gaussian import exact_pair, fast_pair
 from fucina.reference.integers import randint_fill, randint_fill_at, randperm_fill
 from fucina.reference.softfloat import Soft32, Soft64
 from fucina.reference.streams import at, splitmix64, unit_half_open, unit_open, window, word_at
-from fucina.spec.errors import InvalidBounds, Overflow
+from fucina.spec.errors import InvalidBounds
 from fucina.spec.types import DType
 
 if TYPE_CHECKING:
@@ -258,14 +258,9 @@ def _kaiming_bound(fan_in: object) -> Soft32:
     -----
     Clauses: RNG-KAIMING-1, RNG-KAIMING-2
     """
-    try:
-        count = word("fan_in", fan_in, "RNG-KAIMING-2")
-    except Overflow:
-        if not isinstance(fan_in, int) or fan_in >= 0:
-            raise
-        count = 0
+    count = integer("fan_in", fan_in, None, 1 << 64, "RNG-KAIMING-2")
     if count < 1:
-        raise InvalidBounds(f"fan_in must be at least 1, got {fan_in!r}", clause="RNG-KAIMING-2")
+        raise InvalidBounds(f"fan_in must be at least 1, got {shown(count)}", clause="RNG-KAIMING-2")
     return Soft32.nearest((ONE / Soft64.integer(count)).sqrt())
 
 

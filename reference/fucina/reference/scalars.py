@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from fucina.reference.arguments import f32_argument, integer, number, scalar_dtype
-from fucina.reference.bridges import FLOATS, caster, convert, integer_range, integer_value, is_zero
+from fucina.reference.bridges import FLOATS, caster, convert, integer_range, integer_value
 from fucina.reference.bridges import from_f64 as from_f64_bits
 from fucina.reference.elements import element_integer, read, value_of, write
 from fucina.reference.formats import BF16, E4M3, E5M2, F32, F64, encode
@@ -295,7 +295,7 @@ def is_truthy(dtype: DType, value: ScalarValue) -> bool:
     Clauses: BRIDGE-TRUTHY-1
     """
     scalar_dtype(dtype, "BRIDGE-TRUTHY-1")
-    return not is_zero(dtype, read(dtype, value))
+    return caster(dtype, DType.bool)(read(dtype, value)) != 0
 
 
 # -- accumulators

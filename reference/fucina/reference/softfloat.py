@@ -2,7 +2,7 @@
 
 The formulas of the chapter *rng* are sequences of single IEEE operations (clause NUM-ARITH-1).  Written on Python
 floats they would run on the hardware and obey whatever rounding mode or flush-to-zero switch the calling thread
-happens to have. :class:`Soft32` and :class:`Soft64` obey nobody: each operator forms the exact result as an integer
+happens to have.  :class:`Soft32` and :class:`Soft64` obey nobody: each operator forms the exact result as an integer
 times a power of two and rounds it once with :func:`~fucina.reference.formats.round_to`.
 
 The two formats never mix in one operation; going from one to the other is written down, as
