@@ -54,15 +54,26 @@ def _row(name: str, value: str) -> str:
 def _failures(report: dict[str, Any]) -> str:
     if not report["failures"]:
         return ""
-    parts = [f"<h2>{len(report['failures'])} failed</h2>"]
+    grouped: dict[tuple[str, str], list[str]] = {}
     for failure in report["failures"]:
-        clauses = " ".join(f"<a href='#{escape(i)}'>{escape(i)}</a>" for i in failure["clauses"])
-        rows = "".join(_row(key, failure[key]) for key in ("test", "index", "got", "expected", "worst"))
-        parts.append(
-            f"<article><h3>{clauses} on {escape(failure['target'])}</h3><dl>{rows}</dl>"
-            f"<pre>{escape(failure['message'])}</pre></article>"
-        )
+        key = (failure["test"].partition("[")[0], failure["target"])
+        grouped.setdefault(key, []).append(_failure(failure))
+    parts = [f"<h2>{len(report['failures'])} failed</h2>"]
+    for first, *others in grouped.values():
+        parts.append(first)
+        if others:
+            summary = f"{len(others)} more of this test, with other parameters"
+            parts.append(f"<details><summary>{summary}</summary>{''.join(others)}</details>")
     return "".join(parts)
+
+
+def _failure(failure: dict[str, Any]) -> str:
+    clauses = " ".join(f"<a href='#{escape(i)}'>{escape(i)}</a>" for i in failure["clauses"])
+    rows = "".join(_row(key, failure[key]) for key in ("test", "index", "got", "expected", "worst"))
+    return (
+        f"<article><h3>{clauses} on {escape(failure['target'])}</h3><dl>{rows}</dl>"
+        f"<pre>{escape(failure['message'])}</pre></article>"
+    )
 
 
 def _problems(report: dict[str, Any]) -> str:
