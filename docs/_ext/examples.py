@@ -9,6 +9,7 @@ collected is an error.
 from __future__ import annotations
 
 import copy
+import doctest
 import importlib
 import re
 import struct
@@ -22,7 +23,7 @@ import numpy as np
 import pytest
 from sybil import Document, Example, Region, Sybil
 from sybil.document import PythonDocStringDocument
-from sybil.integration.pytest import pytest_integration
+from sybil.integration.pytest import pytest_integration as integration  # a name with pytest_ would be taken for a hook
 from sybil.parsers import markdown, rest
 from sybil.region import Lexeme
 
@@ -30,12 +31,13 @@ Evaluator = Callable[[Example], str | None]
 Parser = Callable[[Document], Iterable[Region]]
 
 IMPLEMENTATIONS = ("fucina.reference", "fucina.fast")
+ROOT = Path(__file__).resolve().parents[2]
 PRODUCTION_IMPORT = "import fucina.fast as fucina"
 RST, MARKDOWN, PYTHON = ("*.rst",), ("*.md",), ("*.py",)
 PARSERS: dict[tuple[str, ...], tuple[Parser, ...]] = {
-    RST: (rest.DocTestParser(), rest.PythonCodeBlockParser()),
+    RST: (rest.DocTestParser(doctest.ELLIPSIS), rest.PythonCodeBlockParser()),
     MARKDOWN: (markdown.PythonCodeBlockParser(),),
-    PYTHON: (rest.DocTestParser(),),
+    PYTHON: (rest.DocTestParser(doctest.ELLIPSIS),),
 }
 
 
@@ -113,6 +115,7 @@ def _sybils() -> list[Sybil]:
             parsers=[_judged(p, run) for p in parsers],
             patterns=patterns,
             document_types={".py": PythonDocStringDocument},
+            path=str(ROOT),
             name=name,
         )
         for name, run in runs.items()
@@ -120,7 +123,7 @@ def _sybils() -> list[Sybil]:
     ]
 
 
-pytest_collect_file = pytest_integration(*_sybils())
+pytest_collect_file = integration(*_sybils())
 
 
 def _blocks(path: Path) -> int:
