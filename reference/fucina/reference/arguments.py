@@ -17,7 +17,7 @@ from fucina.reference.softfloat import Soft32
 from fucina.spec.errors import DTypeMismatch, InvalidDType, InvalidInteger, Overflow
 from fucina.spec.types import GEOMETRY, DType, DTypeKind
 
-__all__ = ["dtype_argument", "f32_argument", "integer", "number", "scalar_dtype", "shown", "word"]
+__all__ = ["dtype_argument", "f32_argument", "integer", "number", "number_shown", "scalar_dtype", "shown", "word"]
 
 
 def integer(name: str, value: object, low: int | None, high: int, clause: str) -> int:
@@ -123,12 +123,62 @@ def scalar_dtype(dtype: object, clause: str) -> DType:
     return found
 
 
+# -- arguments in messages
+
+
 def shown(value: object) -> str:
-    """Return an argument as a message shows it: short things as they are, long ones by their type."""
+    """Return an argument as a message shows it: numbers and short words as they are, everything else by its type."""
+    if isinstance(value, float):
+        return number_shown(decode(F64, pattern_of(value)), 17)
     if isinstance(value, int) and value.bit_length() > 128:
         return f"an integer of {value.bit_length()} bits"
-    text = repr(value)
-    return text if len(text) <= 40 else f"an object of type {type(value).__name__}"
+    if value is None or isinstance(value, int | DType) or (isinstance(value, str) and len(value) <= 40):
+        return repr(value)
+    return f"an object of type {type(value).__name__}"
+
+
+def number_shown(value: Number, digits: int = 9) -> str:
+    """Return a number in decimal; in integers, because the formatting of floats raises flags (clause NUM-ENV-3).
+
+    Parameters
+    ----------
+    value : Number
+        Any number.
+    digits : int
+        Significant digits: 9 tell all f32 apart, 17 all f64.
+
+    Returns
+    -------
+    str
+        Such as ``0.100000001``, ``-1.5e-40``, ``inf``.
+
+    Notes
+    -----
+    Clauses: ERR-MSG-1, NUM-ENV-3
+    """
+    kind, negative, m, e = value
+    sign = "-" * negative
+    if kind is not Kind.FINITE:
+        return "nan" if kind is Kind.NAN else f"{sign}inf"
+    if not m:
+        return f"{sign}0.0"
+
+    # the power of ten of the first digit
+    numerator, denominator = m << max(e, 0), 1 << max(-e, 0)
+    ten = len(str(numerator)) - len(str(denominator))
+    if numerator * 10 ** max(-ten, 0) < denominator * 10 ** max(ten, 0):
+        ten -= 1
+
+    # all digits as one integer, rounded; rounding may carry into one digit more
+    scale = digits - 1 - ten
+    text = str((2 * numerator * 10 ** max(scale, 0) // (denominator * 10 ** max(-scale, 0)) + 1) >> 1)
+    ten += len(text) - digits
+    text = text.rstrip("0")
+    if not -5 < ten < 16:
+        return f"{sign}{text[0]}.{text[1:] or 0}e{ten}"
+    if ten < 0:
+        return f"{sign}0.{'0' * (-ten - 1)}{text}"
+    return f"{sign}{text[: ten + 1].ljust(ten + 1, '0')}.{text[ten + 1 :] or 0}"
 
 
 def _power(border: int) -> str:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fucina.reference.arguments import f32_argument
+from fucina.reference.arguments import f32_argument, number_shown
 from fucina.reference.softfloat import Soft32, Soft64
 from fucina.reference.streams import window, word_at
 from fucina.spec.errors import InvalidBounds
@@ -82,5 +82,7 @@ def _probability(p: object) -> Soft32:
     """
     found = f32_argument("p", p)
     if not (found >= ZERO and found < ONE):
-        raise InvalidBounds(f"p must be an f32 with 0 <= p < 1, got {found.to_float()!r}", clause="RNG-DROPOUT-3")
+        raise InvalidBounds(
+            f"p must be an f32 with 0 <= p < 1, got {number_shown(found.number)}", clause="RNG-DROPOUT-3"
+        )
     return found

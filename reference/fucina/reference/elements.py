@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from fucina.reference.arguments import integer, number
+from fucina.reference.arguments import integer, number, shown
 from fucina.reference.bridges import FLOATS, INTEGERS, convert, integer_range, integer_value
 from fucina.reference.formats import F64, Format, encode, float_of
 from fucina.spec.errors import DTypeMismatch, InvalidInteger
@@ -36,7 +36,7 @@ def read(dtype: DType, value: object) -> int:
         return encode(FLOATS[dtype], number("value", value, clause))
     if dtype is DType.bool:
         if not isinstance(value, bool | np.bool_):
-            raise DTypeMismatch(f"an element of bool must be a bool, got {value!r}", clause=clause)
+            raise DTypeMismatch(f"an element of bool must be a bool, got {shown(value)}", clause=clause)
         return int(value)
     width = 8 * GEOMETRY[dtype].byte_size
     low, high = integer_range(dtype) if dtype in INTEGERS else (0, (1 << width) - 1)

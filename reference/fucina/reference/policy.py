@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fucina.reference.arguments import dtype_argument
+from fucina.reference.arguments import dtype_argument, shown
 from fucina.reference.bridges import INTEGERS
 from fucina.reference.predicates import F8
 from fucina.spec.errors import InvalidDType
@@ -60,6 +60,6 @@ def output_dtype(op: FloatOp, dtype: DType) -> DType:
 def _require_cell(op: FloatOp, dtype: DType) -> None:
     dtype_argument(dtype)
     if not isinstance(op, FloatOp):
-        raise InvalidDType(f"a FloatOp is required, got {op!r}", clause="DTYPE-POLICY-1")
+        raise InvalidDType(f"a FloatOp is required, got {shown(op)}", clause="DTYPE-POLICY-1")
     if op is FloatOp.widened and dtype in EMPTY:
         raise InvalidDType(f"{op!r} takes f16, bf16, f32, f64 and blocks, got {dtype!r}", clause="DTYPE-POLICY-4")

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeAlias
 
-from fucina.reference.arguments import f32_argument, integer, shown
+from fucina.reference.arguments import f32_argument, integer, number_shown, shown
 from fucina.reference.buffers import Memory
 from fucina.reference.dropout import dropout_mask, dropout_scale
 from fucina.reference.elementary import ln
@@ -210,7 +210,8 @@ def uniform_fill_at(seed: int, first: int, out: Buffer, lo: float, hi: float) ->
     low, high = f32_argument("lo", lo), f32_argument("hi", hi)
     if not (low.is_finite and high.is_finite and low < high):
         raise InvalidBounds(
-            f"lo and hi must be finite f32 with lo < hi, got lo={low.to_float()!r}, hi={high.to_float()!r}",
+            f"lo and hi must be finite f32 with lo < hi, "
+            f"got lo={number_shown(low.number)}, hi={number_shown(high.number)}",
             clause="RNG-UNIF-3",
         )
     _uniform(*window(seed, first, out, DType.f32), low, high)
