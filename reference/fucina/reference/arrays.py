@@ -8,7 +8,7 @@ import numpy as np
 
 from fucina.reference.arguments import dtype_argument, scalar_dtype
 from fucina.reference.bridges import Caster, caster
-from fucina.reference.buffers import dtype_of_format, readable, refuse_overlap, require_count, writable
+from fucina.reference.buffers import numpy_format, readable, refuse_overlap, require_count, writable
 from fucina.spec.errors import DTypeMismatch
 from fucina.spec.types import GEOMETRY, DType
 
@@ -158,7 +158,7 @@ def _inferred(array: object) -> DType:
         raise DTypeMismatch(
             f"array must be a buffer, got {type(array).__name__} ({refusal})", clause="BRIDGE-CONVERT-1"
         ) from None
-    found = PLAIN.get(dtype_of_format(view.format, view.itemsize) or "")
+    found = PLAIN.get(numpy_format(view.format, view.itemsize) or "")
     if found is None:
         raise DTypeMismatch(
             f"array must hold {', '.join(PLAIN)} or a dtype named {', '.join(NAMED)}, "

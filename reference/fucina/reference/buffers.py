@@ -18,7 +18,7 @@ from fucina.spec.types import GEOMETRY, DType
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["Memory", "dtype_of_format", "readable", "refuse_overlap", "require_count", "writable"]
+__all__ = ["Memory", "numpy_format", "readable", "refuse_overlap", "require_count", "writable"]
 
 # format characters of the buffer protocol by numpy kind; which of them has which size is the platform's business
 CHARACTERS = {"b": "?", "u": "BHILQN", "i": "bhilqn", "f": "efd"}
@@ -55,7 +55,7 @@ class Memory(NamedTuple):
         self.patterns[:] = np.array(patterns, dtype=self.patterns.dtype)
 
 
-def dtype_of_format(fmt: str, itemsize: int) -> str | None:
+def numpy_format(fmt: str, itemsize: int) -> str | None:
     """Return the numpy kind and size (``"f4"``) of a buffer's element format, or None if it is none of ours."""
     character = fmt[1:] if fmt.startswith(NATIVE_ORDER) else fmt
     for kind, characters in CHARACTERS.items():
@@ -98,7 +98,7 @@ def readable(name: str, buffer: object, dtype: DType, clause: str = "BRIDGE-ARRA
         raise DTypeMismatch(
             f"{name} must be a buffer of {wanted} elements, got {type(buffer).__name__} ({refusal})", clause=clause
         ) from None
-    if dtype_of_format(view.format, view.itemsize) != f"{wanted.kind}{wanted.itemsize}":
+    if numpy_format(view.format, view.itemsize) != f"{wanted.kind}{wanted.itemsize}":
         raise DTypeMismatch(
             f"{name} must hold {dtype.name} as {wanted} in native byte order, got buffer format {view.format!r} "
             f"of {view.itemsize} bytes",
