@@ -77,22 +77,21 @@ def _borders(format: str, saturate: bool) -> Words:
 
 
 def encoded(format: str, patterns: Words, saturate: bool = False) -> Words:
-    """Return the codes that an ascending run of f32 patterns of one sign must give."""
+    """Return the codes that consecutive f32 patterns of one sign must give."""
     f = FORMATS[format]
-    sign = int(patterns[0]) >> 31
-    magnitudes = patterns & np.uint32(SIGN - 1)
+    sign, least = int(patterns[0]) & SIGN, int(patterns[0]) & (SIGN - 1)
+    beyond = least + len(patterns)
+    assert int(patterns[-1]) == sign + beyond - 1
     borders = _borders(format, saturate)
-    # the patterns ascend, so each code is one run: cut the run at the borders
-    first = int(np.searchsorted(borders, magnitudes[0], side="right"))
-    inner = borders[first : int(np.searchsorted(borders, magnitudes[-1], side="right"))]
-    cuts = np.concatenate([[0], np.searchsorted(magnitudes, inner), [len(magnitudes)]])
-    codes = np.repeat(np.arange(first, first + len(cuts) - 1), np.diff(cuts))
-    codes = codes.astype(f.code)
-    start = int(np.searchsorted(magnitudes, F32_INFINITY, side="right"))
-    if start < len(magnitudes):
-        codes[start:] = f.nan(magnitudes[start:]).astype(f.code)
-    signed: Words = codes | np.asarray(sign << f.sign_shift).astype(f.code)
-    return signed
+    # the patterns ascend by one, so each code is one run between two borders
+    first, last = (int(np.searchsorted(borders, p, side="right")) for p in (least, beyond - 1))
+    starts = np.concatenate([[least], borders[first:last].astype(np.int64), [beyond]])
+    codes = np.repeat(np.arange(first, last + 1).astype(f.code), np.diff(starts))
+    if beyond > F32_INFINITY + 1:
+        nans = max(F32_INFINITY + 1 - least, 0)
+        codes[nans:] = f.nan(patterns[nans:] & np.uint32(SIGN - 1)).astype(f.code)
+    codes |= np.asarray(bool(sign) << f.sign_shift).astype(f.code)
+    return codes
 
 
 def peer_agrees(format: str, patterns: Words, expected: Words) -> int:
@@ -113,7 +112,7 @@ def truncated(patterns: Words) -> Words:
     """Return f32 -> i32 by numpy in f64: NaN to 0, clipped, truncated."""
     with np.errstate(invalid="ignore"):  # a signalling NaN
         wide = patterns.view(np.float32).astype(np.float64)
-    np.nan_to_num(wide, copy=False, nan=0.0, posinf=np.inf, neginf=-np.inf)
+    wide[np.isnan(wide)] = 0
     np.clip(wide, -(2.0**31), 2.0**31 - 1, out=wide)
     return wide.astype(np.int32)
 
