@@ -4,8 +4,8 @@
  * A function of this module takes the call when every argument is of the plainest kind: exact ints, floats, numpy arrays
  * proper that are writable, aligned, C-contiguous and of the right format.  Anything else, an error included, goes to the
  * function of the same name in the Python layer, which does the complete check and knows the words; so this file never
- * raises an exception of its own and both ways lead to the same kernels.  Stable ABI; the Python layer calls configure()
- * once and bind() once per function.
+ * raises an exception of its own and both ways lead to the same kernels.  bits_of() and of_bits() take a Python float
+ * apart and together.  Stable ABI; the Python layer calls configure() once and bind() once per function.
  */
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
@@ -325,7 +325,32 @@ static PyObject *configure(PyObject *module, PyObject *args) {
     Py_RETURN_NONE;
 }
 
+/* The pattern of a float.  Python's own ways compare the double with -1.0, which a subnormal or a signalling NaN answers
+   with a flag, or a trap (NUM-ENV-3). */
+static PyObject *bits_of(PyObject *module, PyObject *number) {
+    uint64_t bits;
+    (void)module;
+    if (!PyFloat_Check(number)) {
+        PyErr_SetString(PyExc_TypeError, "a float is required");
+        return NULL;
+    }
+    const double value = PyFloat_AsDouble(number);
+    memcpy(&bits, &value, sizeof bits);
+    return PyLong_FromUnsignedLongLong(bits);
+}
+
+static PyObject *of_bits(PyObject *module, PyObject *number) {
+    const uint64_t bits = PyLong_AsUnsignedLongLong(number);
+    double value;
+    (void)module;
+    if (bits == UINT64_MAX && PyErr_Occurred()) return NULL;
+    memcpy(&value, &bits, sizeof value);
+    return PyFloat_FromDouble(value);
+}
+
 static PyMethodDef methods[] = {
+    {"bits_of", bits_of, METH_O, NULL},
+    {"of_bits", of_bits, METH_O, NULL},
     {"bind", bind, METH_VARARGS, NULL},
     {"configure", configure, METH_VARARGS, NULL},
     {NULL, NULL, 0, NULL},

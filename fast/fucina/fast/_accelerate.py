@@ -1,4 +1,4 @@
-"""Puts the short way of ``_entry`` in front of functions of the Python layer.
+"""Loads ``_entry`` and puts its short way in front of functions of the Python layer.
 
 A Python function that passes buffers to C by cffi costs about a microsecond before the kernel starts.  ``_entry`` is a
 hand-written module in the same shared object as ``_native``: its functions take a call with plain arguments straight to
@@ -16,10 +16,12 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 import numpy as np
 
 from fucina.fast import _native
-from fucina.fast._arguments import SCALARS
-from fucina.spec.types import GEOMETRY
+from fucina.spec.types import GEOMETRY, DType
 
-__all__ = ["accelerated"]
+__all__ = ["SCALARS", "accelerated", "bits_of", "of_bits"]
+
+SCALARS = tuple(dtype for dtype in DType if GEOMETRY[dtype].format is not None)
+"""The 13 scalar dtypes; their indices are those of the C core."""
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -30,6 +32,7 @@ else:
     _entry = module_from_spec(spec_from_file_location("fucina.fast._entry", loader=_loader))
     _loader.exec_module(_entry)
 
+bits_of, of_bits = _entry.bits_of, _entry.of_bits
 _entry.configure(np.ndarray, np.empty, SCALARS, tuple(np.dtype(str(GEOMETRY[dtype].format)) for dtype in SCALARS))
 
 

@@ -7,47 +7,31 @@ NUM-ENV-2), so numbers travel as Python ints, as bit patterns, or as doubles tha
 from __future__ import annotations
 
 import operator
-import struct
 import sys
-from typing import Any
 
 import numpy as np
 
+from fucina.fast._accelerate import SCALARS, bits_of, of_bits
 from fucina.fast._native import ffi, lib
+from fucina.fast._shown import border, integer_shown, kind_of
 from fucina.spec.errors import DTypeMismatch, InvalidDType, InvalidInteger, Overflow
 from fucina.spec.types import DType
 
 __all__ = [
-    "SCALARS",
     "cast_pattern",
     "double",
-    "from_pattern",
     "integer",
-    "kind_of",
     "known_dtype",
+    "pattern",
     "scalar_dtype",
-    "shown",
-    "to_pattern",
     "u64",
     "whole",
 ]
 
-SCALARS = tuple(dtype for dtype in DType if dtype.index < 13)
-"""The 13 scalar dtypes; their indices are those of the C core."""
-
 _SCALARS = frozenset(SCALARS)
 _F16, _F32, _F64 = DType.f16.index, DType.f32.index, DType.f64.index
 _INFINITY = float("inf")
-
-
-def shown(value: int) -> str:
-    """Return an integer as text for a message, however long it is."""
-    return str(value) if value.bit_length() <= 128 else f"an integer of {value.bit_length()} bits"
-
-
-def kind_of(value: object) -> str:
-    """Return what a value is, for a message that refuses it."""
-    return "None" if value is None else type(value).__name__
+_EXPONENT, _QUIET = 0x7FF0_0000_0000_0000, 0x0008_0000_0000_0000
 
 
 def whole(name: str, value: object, clause: str) -> int:
@@ -80,15 +64,10 @@ def integer(name: str, value: object, low: int, high: int, clause: str) -> int:
     """
     number = whole(name, value, clause)
     if not low <= number < high:
-        raise Overflow(f"{name} must lie in [{_border(low)}, {_border(high)}), got {shown(number)}", clause=clause)
+        raise Overflow(
+            f"{name} must lie in [{border(low)}, {border(high)}), got {integer_shown(number)}", clause=clause
+        )
     return number
-
-
-def _border(value: int) -> str:
-    size = abs(value)
-    if size > 65536 and size & (size - 1) == 0:
-        return f"{'-' if value < 0 else ''}2^{size.bit_length() - 1}"
-    return str(value)
 
 
 def u64(name: str, value: object, clause: str = "RNG-SEED-1") -> int:
@@ -99,21 +78,35 @@ def u64(name: str, value: object, clause: str = "RNG-SEED-1") -> int:
     return integer(name, value, 0, 1 << 64, clause)
 
 
-def double(name: str, value: object, clause: str = "NUM-PARAM-1", *, narrowed: bool = True) -> float:
-    """Return a number as the double that C takes, by patterns and integers only.
+def pattern(name: str, value: object, clause: str) -> int:
+    """Return the f64 pattern of a number, by patterns and integers only; an int is rounded to the nearest f64.
 
-    Parameters
-    ----------
-    name : str
-        What to call it in a message.
-    value : float, int or numpy scalar
-        An int is rounded to the nearest double.
-    clause : str
-        The clause of the error.
-    narrowed : bool
-        Whether C rounds the double to f32 or less.  Then an extended float is not rounded here as well: of its bits
-        beyond the 53 of a double only whether any is set is kept, in the last place, so that C sees on which side of a
-        tie the number lies.
+    Raises
+    ------
+    DTypeMismatch
+        For everything that is no float, no int and no numpy scalar of these kinds.  A bool is none, nor is an extended
+        float.
+
+    Clauses: NUM-PARAM-1
+    """
+    if isinstance(value, float):
+        return bits_of(value)
+    if isinstance(value, np.float16 | np.float32):  # float(value) would flush a subnormal where the caller set DAZ
+        source = _F16 if isinstance(value, np.float16) else _F32
+        return cast_pattern(source, _F64, int.from_bytes(value.tobytes(), sys.byteorder))
+    if isinstance(value, int | np.integer) and not isinstance(value, bool):
+        try:
+            return bits_of(float(int(value)))  # Python rounds it in integers
+        except OverflowError:
+            return bits_of(-_INFINITY if value < 0 else _INFINITY)
+    raise DTypeMismatch(f"{name} must be a float or an integer, got {kind_of(value)}", clause=clause)
+
+
+def double(name: str, value: object) -> float:
+    """Return an f32 parameter as a float that C rounds.
+
+    What becomes a zero of f32 is made one here, and a NaN quiet: on its way through cffi the float is compared with a
+    number, and a subnormal or a signalling NaN would raise a flag of the caller's (NUM-ENV-3).
 
     Raises
     ------
@@ -122,57 +115,21 @@ def double(name: str, value: object, clause: str = "NUM-PARAM-1", *, narrowed: b
 
     Clauses: NUM-PARAM-1
     """
-    if isinstance(value, float):
-        return value
-    if isinstance(value, np.floating):
-        return _numpy_double(value, narrowed)
-    if isinstance(value, int | np.integer) and not isinstance(value, bool):
-        return _quotient(int(value), 1)
-    raise DTypeMismatch(f"{name} must be a float or an integer, got {kind_of(value)}", clause=clause)
+    bits = pattern(name, value, "NUM-PARAM-1")
+    if bits & _EXPONENT == 0:
+        return of_bits(bits & 1 << 63)
+    if bits & _EXPONENT == _EXPONENT and bits & (_QUIET * 2 - 1):
+        return of_bits(bits | _QUIET)
+    return of_bits(bits)
 
 
-def _numpy_double(value: np.floating[Any], narrowed: bool) -> float:
-    if isinstance(value, np.float16 | np.float32):  # float(value) would flush a subnormal where the caller set DAZ
-        source = _F16 if isinstance(value, np.float16) else _F32
-        return from_pattern(cast_pattern(source, _F64, int.from_bytes(value.tobytes(), sys.byteorder)))
-    try:
-        numerator, denominator = value.as_integer_ratio()
-    except (OverflowError, ValueError):  # infinite, or a NaN
-        return float(value)
-    cut = numerator.bit_length() - 53
-    if narrowed and cut > 0:
-        size = abs(numerator)
-        size = ((size >> cut) | (size & ((1 << cut) - 1) != 0)) << cut
-        numerator = -size if numerator < 0 else size
-    return _quotient(numerator, denominator) if numerator else float(value)
-
-
-def _quotient(numerator: int, denominator: int) -> float:
-    """Divide; Python rounds the quotient of two ints to the nearest double in integers."""
-    try:
-        return numerator / denominator
-    except OverflowError:
-        return -_INFINITY if numerator < 0 else _INFINITY
-
-
-def from_pattern(pattern: int) -> float:
-    """Return the double of a bit pattern."""
-    result: float = struct.unpack("<d", pattern.to_bytes(8, "little"))[0]
-    return result
-
-
-def to_pattern(value: float) -> int:
-    """Return the bit pattern of a double."""
-    return int.from_bytes(struct.pack("<d", value), "little")
-
-
-def cast_pattern(source: int, target: int, pattern: int, mode: int = 0) -> int:
+def cast_pattern(source: int, target: int, bits: int, mode: int = 0) -> int:
     """Cast one bit pattern between two scalar dtypes given by index.
 
     Clauses: BRIDGE-BITS-1
     """
     result = ffi.new("uint64_t *")
-    if lib.fc_cast_bits(source, target, mode, pattern, result) != lib.FC_OK:
+    if lib.fc_cast_bits(source, target, mode, bits, result) != lib.FC_OK:
         raise AssertionError(f"the core refused the cast {source} -> {target}")
     return int(result[0])
 

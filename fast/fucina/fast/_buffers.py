@@ -8,8 +8,8 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Any
 
-from fucina.fast._arguments import kind_of
 from fucina.fast._native import ffi
+from fucina.fast._shown import kind_of
 from fucina.spec.errors import DTypeMismatch, InvalidDataLength, OverlappingMemory, ReadOnlyStorage, UnsupportedView
 from fucina.spec.types import GEOMETRY, DType
 

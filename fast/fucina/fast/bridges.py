@@ -8,17 +8,16 @@ from __future__ import annotations
 
 import numpy as np
 
+from fucina.fast._accelerate import of_bits
 from fucina.fast._arguments import (
     cast_pattern,
-    double,
-    from_pattern,
     integer,
-    kind_of,
     known_dtype,
+    pattern,
     scalar_dtype,
-    to_pattern,
 )
 from fucina.fast._native import ffi, lib
+from fucina.fast._shown import kind_of
 from fucina.spec.errors import DTypeMismatch, InvalidDType
 from fucina.spec.interface import ScalarValue
 from fucina.spec.types import GEOMETRY, DType
@@ -66,8 +65,8 @@ def _encode(dtype: DType, value: object, name: str = "value") -> int:
             )
         low, high = (-(1 << (width - 1)), 1 << (width - 1)) if dtype in _SIGNED else (0, 1 << width)
         return integer(name, value, low, high, "BRIDGE-SCALAR-4") & ((1 << width) - 1)
-    number = double(name, value, "BRIDGE-SCALAR-4", narrowed=dtype is not DType.f64)
-    return cast_pattern(_F64, dtype.index, to_pattern(number), lib.FC_CAST_SINGLE_ROUNDING)
+    bits = pattern(name, value, "BRIDGE-SCALAR-4")
+    return cast_pattern(_F64, dtype.index, bits, lib.FC_CAST_SINGLE_ROUNDING)
 
 
 def _decode(dtype: DType, bits: int) -> ScalarValue:
@@ -82,7 +81,7 @@ def _decode(dtype: DType, bits: int) -> ScalarValue:
     if dtype in _SIGNED:
         width = 8 * GEOMETRY[dtype].byte_size
         return bits - (1 << width) if bits >> (width - 1) else bits
-    return from_pattern(cast_pattern(dtype.index, _F64, bits))
+    return of_bits(cast_pattern(dtype.index, _F64, bits))
 
 
 def _float_dtype(dtype: object, clause: str) -> DType:
@@ -94,7 +93,7 @@ def _float_dtype(dtype: object, clause: str) -> DType:
 
 def _number(dtype: DType, bits: int) -> float:
     """Return the float value of a pattern of any float dtype."""
-    return from_pattern(cast_pattern(dtype.index, _F64, bits))
+    return of_bits(cast_pattern(dtype.index, _F64, bits))
 
 
 def to_f32(dtype: DType, value: ScalarValue) -> float:
@@ -207,8 +206,7 @@ def cast_bits(source: DType, target: DType, bits: int) -> int:
     """
     start, end = scalar_dtype(source, "BRIDGE-BITS-1"), scalar_dtype(target, "BRIDGE-BITS-1")
     width = 1 if start is DType.bool else 8 * GEOMETRY[start].byte_size
-    pattern = integer("bits", bits, 0, 1 << width, "BRIDGE-BITS-1")
-    return cast_pattern(start.index, end.index, pattern)
+    return cast_pattern(start.index, end.index, integer("bits", bits, 0, 1 << width, "BRIDGE-BITS-1"))
 
 
 def is_truthy(dtype: DType, value: ScalarValue) -> bool:

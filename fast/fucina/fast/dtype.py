@@ -9,8 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from fucina.fast._arguments import kind_of, known_dtype, scalar_dtype
+from fucina.fast._arguments import known_dtype, scalar_dtype
 from fucina.fast._facts import facts
+from fucina.fast._shown import kind_of
 from fucina.fast.arrays import cast_array, convert
 from fucina.fast.bridges import (
     bf16_to_f32,

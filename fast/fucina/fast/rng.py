@@ -13,10 +13,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fucina.fast._accelerate import accelerated
-from fucina.fast._arguments import double, integer, shown, u64, whole
+from fucina.fast._accelerate import accelerated, bits_of
+from fucina.fast._arguments import double, integer, u64, whole
 from fucina.fast._buffers import Memory, writing
 from fucina.fast._native import ffi, lib
+from fucina.fast._shown import double_shown, integer_shown
 from fucina.spec.errors import InvalidBounds, Overflow
 from fucina.spec.types import DType
 
@@ -57,10 +58,14 @@ def _window(first: object, out: object, dtype: DType) -> tuple[int, Memory]:
     memory = writing("out", out, dtype, "RNG-OUT-1")
     if start + memory.count > 1 << 64:
         raise Overflow(
-            f"first + len(out) must not exceed 2^64, got first={shown(start)}, len(out)={memory.count}",
+            f"first + len(out) must not exceed 2^64, got first={integer_shown(start)}, len(out)={memory.count}",
             clause="RNG-RANGE-1",
         )
     return start, memory
+
+
+def _shown(value: float) -> str:
+    return double_shown(bits_of(value))
 
 
 def splitmix64(state: int) -> tuple[int, int]:
@@ -177,7 +182,8 @@ def uniform_fill_at(seed: int, first: int, out: Buffer, lo: float, hi: float) ->
     low, high = double("lo", lo), double("hi", hi)
     if lib.fc_uniform(key, start, low, high, memory.pointer("float *"), memory.count) == lib.FC_BAD_BOUNDS:
         raise InvalidBounds(
-            f"lo must be below hi and both finite once rounded to f32, got lo={low!r}, hi={high!r}", clause="RNG-UNIF-3"
+            f"lo must be below hi and both finite once rounded to f32, got lo={_shown(low)}, hi={_shown(high)}",
+            clause="RNG-UNIF-3",
         )
 
 
@@ -214,7 +220,7 @@ def kaiming_uniform_fill_at(seed: int, first: int, out: Buffer, fan_in: int) -> 
     start, memory = _window(first, out, DType.f32)
     fan = whole("fan_in", fan_in, "RNG-SEED-1")
     if fan < 1:
-        raise InvalidBounds(f"fan_in must be at least 1, got {shown(fan)}", clause="RNG-KAIMING-2")
+        raise InvalidBounds(f"fan_in must be at least 1, got {integer_shown(fan)}", clause="RNG-KAIMING-2")
     fan = u64("fan_in", fan)
     lib.fc_kaiming_uniform(key, start, fan, memory.pointer("float *"), memory.count)
 
@@ -373,4 +379,4 @@ def dropout_scale(p: float) -> float:
 
 
 def _bad_probability(p: float) -> InvalidBounds:
-    return InvalidBounds(f"p must lie in [0, 1) once rounded to f32, got p={p!r}", clause="RNG-DROPOUT-3")
+    return InvalidBounds(f"p must lie in [0, 1) once rounded to f32, got p={_shown(p)}", clause="RNG-DROPOUT-3")
