@@ -1,0 +1,97 @@
+"""Faults that people reported in public, floating-point environment, as far as bridges and streams are concerned."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+import pytest
+
+from fucina.conformance import clause
+from fucina.conformance.compare import assert_bits
+from fucina.conformance.suite import environment as fpenv
+from fucina.conformance.suite.fills import FILLS, Fill, by_name
+from fucina.conformance.suite.pace import Note
+from fucina.spec import DType
+from fucina.spec.errors import NonDefaultFloatEnvironment
+
+UNSEEN = "the floating-point environment of this platform cannot be reached: nothing observed"
+
+
+@clause("NUM-ENV-2")
+@pytest.mark.parametrize("fill", FILLS, ids=str)
+def test_case_o_f04_rounding_mode_of_the_caller(impl: Any, fill: Fill, record_property: Note) -> None:
+    if fpenv.MACHINE is None:
+        record_property("note", UNSEEN)
+        return
+    expected = fill(impl, 21, 90)
+    values = np.linspace(-500, 500, 90)
+    narrow = {
+        d: impl.dtype.cast_array(DType.f64, d, values) for d in (DType.bf16, DType.f16, DType.f8_e4m3, DType.f8_e5m2)
+    }
+    for mode in ("upward", "downward", "toward zero"):
+        out = fill.empty(90)
+        try:
+            with fpenv.environment(mode):
+                fill.into(impl, 21, out)
+                got = {d: impl.dtype.cast_array(DType.f64, d, values) for d in narrow}
+        except NonDefaultFloatEnvironment:
+            continue
+        assert_bits(out, expected, what=f"O-F04, {fill}, {mode}")
+        for dtype, answer in narrow.items():
+            assert_bits(got[dtype], answer, what=f"O-F04, f64 -> {dtype.name}, {mode}")
+
+
+@clause("NUM-ENV-3")
+def test_case_o_f05_a_signalling_nan_raises_no_flag(impl: Any, record_property: Note) -> None:
+    if fpenv.MACHINE is None:
+        record_property("note", UNSEEN)
+        return
+    codes = np.full(70, 0x7F800001, np.uint32).view(np.float32)
+    half, double = (
+        np.full(70, 0x7C01, np.uint16).view(np.float16),
+        np.full(70, 0x7FF0 << 48 | 1, np.uint64).view(np.float64),
+    )
+    work: dict[str, Callable[[], Any]] = {
+        "f32 -> bf16": lambda: impl.dtype.cast_array(DType.f32, DType.bf16, codes),
+        "f32 -> f16": lambda: impl.dtype.cast_array(DType.f32, DType.f16, codes),
+        "f32 -> f64": lambda: impl.dtype.cast_array(DType.f32, DType.f64, codes),
+        "f32 -> f8_e4m3": lambda: impl.dtype.cast_array(DType.f32, DType.f8_e4m3, codes),
+        "f32 -> i32": lambda: impl.dtype.cast_array(DType.f32, DType.i32, codes),
+        "f32 -> bool": lambda: impl.dtype.cast_array(DType.f32, DType.bool, codes),
+        "f16 -> f32": lambda: impl.dtype.cast_array(DType.f16, DType.f32, half),
+        "f64 -> f32": lambda: impl.dtype.cast_array(DType.f64, DType.f32, double),
+        "cast_bits": lambda: impl.dtype.cast_bits(DType.f32, DType.bool, 0x7F800001),
+        "is_truthy": lambda: impl.dtype.is_truthy(DType.bf16, 0x7F81),
+    }
+    for name, call in work.items():
+        with fpenv.environment("nearest"):
+            call()
+            after = fpenv.snapshot()
+        assert after.flags == 0, f"O-F05: {name} raised {after.flags:#x}"
+
+
+@clause("NUM-ENV-2", "RNG-CHUNK-1")
+@pytest.mark.parametrize("name", ["gaussian_fill_at", "uniform_fill_at"])
+def test_case_o_f06_the_mode_is_set_on_one_thread_only(impl: Any, name: str, record_property: Note) -> None:
+    # subnormal results, computed by threads of which only the caller flushes
+    if fpenv.MACHINE is None:
+        record_property("note", UNSEEN)
+        return
+    fill, n = by_name(name), 400
+    values = (2.0**-140,) if name == "gaussian_fill_at" else (0.0, 2.0**-130)
+    expected = fill(impl, 2, n, *values)
+    out = fill.empty(n)
+    with ThreadPoolExecutor(3) as pool:
+        others = [pool.submit(fill.into, impl, 2, out[s : s + 100], *values, first=s) for s in (100, 200, 300)]
+        try:
+            with fpenv.environment("flush to zero"):
+                fill.into(impl, 2, out[:100], *values)
+        except NonDefaultFloatEnvironment:
+            out[:100] = expected[:100]
+        for other in others:
+            other.result()
+    assert_bits(out, expected, what=f"O-F06, {name}")
+    assert np.count_nonzero((out != 0) & (np.abs(out) < 2.0**-126)) > 100, "the results must be subnormal"

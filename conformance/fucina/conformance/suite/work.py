@@ -1,0 +1,111 @@
+"""A tour of everything that computes, for tests that ask what surrounds a computation rather than what it gives."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from fucina.conformance import vectors
+from fucina.conformance.suite.casts import FLOAT_DTYPES, SCALARS, STORAGE
+from fucina.conformance.suite.fills import FILLS, Fill, by_name
+from fucina.spec import DType
+
+__all__ = ["calls", "pattern", "refused"]
+
+Call = Callable[[], Any]
+N = 70
+
+# parameters whose products and sums are subnormal: what a flushing unit would lose
+_SMALL = {
+    "gaussian_fill": (2.0**-140,),
+    "gaussian_fill_at_fast": (2.0**-140,),
+    "uniform_fill": (-(2.0**-130), 2.0**-128),
+    "normal_fill": (2.0**-145, 2.0**-140),
+    "dropout_mask": (2.0**-140,),
+}
+
+
+def calls(impl: Any) -> dict[str, Call]:
+    """Return calls by name, with every argument made beforehand; each returns a value, an array or a tuple of these."""
+    found: dict[str, Call] = {}
+    for fill in FILLS:
+        for kind, values in (("", fill.values), (" with subnormals", _SMALL.get(fill.name))):
+            if values is not None:
+                found[f"{fill.name}{kind}"] = partial(_filled, impl, fill, fill.empty(N), values)
+    # a parameter that is a subnormal of numpy: even reading it may flush it
+    tiny, out = np.uint32(3).view(np.float32), by_name("gaussian_fill").empty(N)
+    found["gaussian_fill, numpy scale"] = lambda: (impl.rng.gaussian_fill(1, out, tiny), out)
+    found["dropout_scale"] = lambda: impl.rng.dropout_scale(0.1)
+    table = vectors.load("dtype_cast_scalar")
+    for source in SCALARS:
+        inputs = table[f"in_{source.name}"].view(STORAGE[source])
+        few = table[f"in_{source.name}"][::9].tolist()
+        for target in SCALARS:
+            pair = f"{source.name} -> {target.name}"
+            found[f"cast_array {pair}"] = partial(impl.dtype.cast_array, source, target, inputs)
+            found[f"cast_bits {pair}"] = partial(_cast_bits, impl, source, target, few)
+    for dtype in FLOAT_DTYPES:
+        found[f"scalars of {dtype.name}"] = partial(_scalars, impl, dtype, impl.dtype.one(dtype), tiny)
+    tiny64 = 5e-324
+    found["truth of subnormals"] = lambda: (
+        impl.dtype.is_truthy(DType.f32, tiny),
+        impl.dtype.is_truthy(DType.f64, tiny64),
+        impl.dtype.is_truthy(DType.f16, 2.0**-24),
+        impl.dtype.is_truthy(DType.bf16, 1),
+        impl.dtype.cast_scalar(DType.f32, DType.bool, tiny),
+    )
+    found["value types"] = lambda: (impl.Bf16(1).to_f32(), impl.F8E4M3.from_f32(0.3).bits, impl.F8E5M2(1).to_f32())
+    return found
+
+
+def _filled(impl: Any, fill: Fill, out: Any, values: tuple[Any, ...]) -> Any:
+    fill.into(impl, 77, out, *values)
+    return out
+
+
+def _cast_bits(impl: Any, source: DType, target: DType, patterns: list[int]) -> tuple[int, ...]:
+    return tuple(impl.dtype.cast_bits(source, target, b) for b in patterns)
+
+
+def _scalars(impl: Any, dtype: DType, one: Any, tiny: Any) -> tuple[Any, ...]:
+    part = impl.dtype
+    return (
+        part.to_f32(dtype, one),
+        part.to_f64(dtype, one),
+        part.from_f32(dtype, 0.1),
+        part.from_f32(dtype, tiny),
+        part.from_f64(dtype, 0.1),
+        part.from_f64(dtype, 5e-324),
+        part.cast_float(dtype, DType.f16, one),
+        part.cast_scalar(DType.f64, dtype, 1e-41),
+        part.to_accumulator(dtype, one),
+        part.from_accumulator(dtype, 0.3),
+    )
+
+
+def refused(impl: Any) -> dict[str, Call]:
+    """Return calls that raise after they have looked at numbers."""
+    out, ints, mask = np.zeros(4, np.float32), np.zeros(4, np.int64), np.zeros(4, np.bool_)
+    nan = float("nan")
+    return {
+        "uniform_fill, NaN": lambda: impl.rng.uniform_fill(1, out, nan, 1.0),
+        "randint_fill": lambda: impl.rng.randint_fill(1, ints, 5, 5),
+        "kaiming_uniform_fill": lambda: impl.rng.kaiming_uniform_fill(1, out, 0),
+        "dropout_mask, NaN": lambda: impl.rng.dropout_mask(1, 0, mask, nan),
+        "cast_array": lambda: impl.dtype.cast_array(DType.f32, DType.f64, out, out=mask),
+        "from_accumulator": lambda: impl.dtype.from_accumulator(DType.u8, 256),
+    }
+
+
+def pattern(answer: Any) -> Any:
+    """Freeze an answer as bytes, so that answers compare by their bits."""
+    if isinstance(answer, tuple):
+        return tuple(pattern(one) for one in answer)
+    if isinstance(answer, np.ndarray):
+        return answer.tobytes()
+    if isinstance(answer, float):
+        return np.float64(answer).tobytes()
+    return answer
