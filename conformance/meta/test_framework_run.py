@@ -209,3 +209,23 @@ def test_help_explains_itself(house: House) -> None:
         "exit code",
     ):
         assert word in ended.out
+
+
+def test_a_failure_that_names_its_clause_spares_the_others(house: House) -> None:
+    suite = (
+        "import pytest\nfrom fucina.conformance import clause\n"
+        '@clause("RNG-AT-1", "RNG-SEED-1", "RNG-PERM-1")\n@pytest.mark.parametrize("n", [0, 1])\n'
+        'def test_many(impl, n): assert n == 0, "RNG-SEED-1: one is wrong"\n'
+        '@clause("RNG-INT-1", "RNG-SEED-1")\n'
+        'def test_one(impl): raise AssertionError("RNG-SEED-1: wrong again")\n'
+    )
+    ended = house.check(suite=suite, clauses="RNG-AT-1 RNG-SEED-1 RNG-INT-1")
+    assert ended.code == 1
+    assert ended.row("RNG-SEED-1").endswith("FAIL 2")
+    assert ended.row("RNG-AT-1").endswith("ok 1")
+    assert ended.row("RNG-INT-1").endswith("not run"), "the only test of it stopped at another clause"
+    assert "FAIL RNG-SEED-1 on third" in ended.out
+    expect = '[[expect]]\ntarget = "third"\nclause = "RNG-AT-1"\nreason = "it names another clause"\n'
+    house.write("known.toml", expect)
+    ended = house.check("--expect", "known.toml", suite=suite, clauses="RNG-AT-1 RNG-SEED-1")
+    assert ended.code == 1, "an entry excuses its own clause only"

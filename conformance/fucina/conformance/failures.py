@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
+
 from fucina.conformance.results import Failure
 
 __all__ = ["describe"]
 
 _LONGEST = 2000
+_NAMED = re.compile(r"([A-Z][A-Z0-9]*-[A-Z0-9]+-\d+): ")
 
 
 def _leaf(error: BaseException) -> BaseException:
@@ -41,6 +44,7 @@ def describe(error: BaseException) -> Failure:
         What the test raised.  The attributes of ``fucina.conformance.compare.Mismatch`` are used where they are there.
     """
     error = _leaf(error)
+    named = _NAMED.match(str(error))
     message = str(error).strip() or "no message"
     if not isinstance(error, AssertionError):
         message = f"{type(error).__name__}: {message}"
@@ -51,6 +55,7 @@ def describe(error: BaseException) -> Failure:
         message = f"{message[:_LONGEST]} ... ({len(message) - _LONGEST} more characters)"
     return Failure(
         message=message,
+        clause=_text(getattr(error, "clause", None)) or (named[1] if named else ""),
         index=_text(getattr(error, "index", None)),
         got=_pattern(getattr(error, "got", None)),
         expected=_pattern(getattr(error, "expected", None)),

@@ -274,11 +274,10 @@ def pytest_runtest_makereport(
     report = yield
     run, check = item.config.stash[RUN], item.stash[_CHECK]
     if report.failed:
-        on = _target(item)
-        entry = expected_failure(run.expectations, on, check.test, check.case, check.clauses)
+        check.failure = describe(call.excinfo.value) if call.excinfo else None
+        entry = expected_failure(run.expectations, _target(item), check.test, check.case, check.blamed)
         if entry is None:
             check.outcome = Outcome.FAILED
-            check.failure = describe(call.excinfo.value) if call.excinfo else None
         else:
             check.outcome, check.reason = Outcome.EXPECTED, entry.reason
             report.outcome, report.wasxfail = "skipped", entry.reason

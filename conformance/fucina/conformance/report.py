@@ -91,7 +91,7 @@ def as_json(run: Run) -> dict[str, Any]:
 def _failure(check: Check) -> dict[str, Any]:
     failure = check.failure
     return {
-        "clauses": list(check.clauses),
+        "clauses": list(check.blamed),
         "test": check.case,
         "target": check.target,
         "index": failure.index if failure else "",

@@ -50,7 +50,8 @@ class Failure:
     """Where a check disagreed.
 
     ``index``, ``got``, ``expected`` (bit patterns in hex) and ``worst`` (distance in representable values) are empty
-    when the check was no comparison of patterns; ``message`` then says what happened.
+    when the check was no comparison of patterns; ``message`` then says what happened.  ``clause`` is the one that the
+    message names, where a test checks several.
     """
 
     message: str
@@ -58,6 +59,7 @@ class Failure:
     got: str = ""
     expected: str = ""
     worst: str = ""
+    clause: str = ""
 
 
 @dataclass(slots=True)
@@ -78,6 +80,12 @@ class Check:
     reason: str = ""
     failure: Failure | None = None
     notes: tuple[str, ...] = ()
+
+    @property
+    def blamed(self) -> tuple[str, ...]:
+        """The clauses that a failure speaks against: the one it names, or all that the test checks."""
+        named = self.failure.clause if self.failure else ""
+        return (named,) if named in self.clauses else self.clauses
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,15 +202,18 @@ class Run:
         found: dict[tuple[str, str], list[Check]] = {}
         for check in self.checks:
             for clause_id in check.clauses:
-                found.setdefault((clause_id, check.target), []).append(check)
+                mine = found.setdefault((clause_id, check.target), [])
+                if check.failure is None or clause_id in check.blamed:
+                    mine.append(check)  # else it stopped at another clause, and shows nothing about this one
         stale = {(e.clause, label): self._stale_text(e, label) for e, label in self.stale if e.clause}
         return {
-            (i, t.label): self._cell(i, t.label, found.get((i, t.label), []), stale.get((i, t.label), ""))
+            (i, t.label): self._cell(i, t.label, found.get((i, t.label)), stale.get((i, t.label), ""))
             for i in self.clauses
             for t in self.targets
         }
 
-    def _cell(self, clause_id: str, label: str, checks: list[Check], stale: str) -> Cell:
+    def _cell(self, clause_id: str, label: str, found: list[Check] | None, stale: str) -> Cell:
+        checks = found or []
         counts = Counter(c.outcome for c in checks)
 
         def note(outcome: Outcome) -> str:
@@ -222,7 +233,7 @@ class Run:
             return Cell(State.OK, counts)
         if counts[Outcome.SKIPPED]:
             return Cell(State.SKIPPED, counts, note(Outcome.SKIPPED))
-        return Cell(State.NO_TEST, counts)
+        return Cell(State.NO_TEST if found is None else State.NOT_RUN, counts)
 
     @cached_property
     def totals(self) -> Mapping[Outcome, int]:

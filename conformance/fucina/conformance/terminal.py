@@ -95,7 +95,7 @@ def _failures(run: Run, console: Console) -> None:
 
 def _failure(check: Check, others: int, console: Console) -> None:
     _plain(console, "")
-    _plain(console, f"FAIL {', '.join(check.clauses)} on {check.target}", "bold red")
+    _plain(console, f"FAIL {', '.join(check.blamed)} on {check.target}", "bold red")
     _plain(console, f"  test      {check.case}")
     if failure := check.failure:
         if failure.got:
