@@ -24,6 +24,7 @@ enum { CALL_ELEMENTS = 70, CALL_BYTES = 1024, CALL_CASTS = T_COUNT * T_COUNT * 4
     X(uniform_one_step, 4, fc_uniform(seed, first, 1.0, 0x1.0000018p0, out, n))                                             \
     X(uniform_subnormal, 4, fc_uniform(seed, first, -0x1.2345678p-140, 0x1.8p-141, out, n))                                 \
     X(uniform_widest, 4, fc_uniform(seed, first, -0x1.fffffep127, 0x1.fffffep127, out, n))                                  \
+    X(kaiming_uniform_inexact, 4, fc_kaiming_uniform(seed, first, UINT64_C(9007199254740993), out, n))                      \
     X(kaiming_uniform, 4, fc_kaiming_uniform(seed, first, 23, out, n))                                                      \
     X(gumbel, 4, fc_gumbel(seed, first, out, n))                                                                            \
     X(randint, 8, fc_randint(seed, first, -3, 1000003, out, n))                                                             \
