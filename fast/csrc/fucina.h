@@ -90,6 +90,9 @@ double fc_exact_sin(double x);
 double fc_exact_cos(double x);
 fc_status fc_gaussian_f64(uint64_t seed, uint64_t pair, double scale, double *out, size_t pairs);
 fc_status fc_gumbel_f64(uint64_t seed, uint64_t first, double *out, size_t n);
+/* the relative bound on the first, and b in b * (1 + |value|), the bound on the second, that the rounding tests in force trust */
+double fc_gaussian_bound(void);
+double fc_gumbel_bound(void);
 /* cdef end */
 
 #endif

@@ -1,0 +1,15 @@
+/*
+ * The slow path that is always right: correctly rounded ln, sin and cos (clause NUM-ELEM-1), and single elements of the two
+ * mappings that need them.  Compiled once, for no level in particular; no libm.
+ */
+#ifndef FC_RNG_EXACT_H
+#define FC_RNG_EXACT_H
+#include "fucina.h"
+
+/* fc_exact_ln, fc_exact_sin and fc_exact_cos are public, for the conformance suite: see fucina.h */
+
+/* Element i of the gaussian stream with this scale (RNG-GAUSS-1), and of the gumbel stream (RNG-GUMBEL-1). */
+float fc_exact_gaussian(uint64_t seed, uint64_t i, double scale);
+float fc_exact_gumbel(uint64_t seed, uint64_t i);
+
+#endif

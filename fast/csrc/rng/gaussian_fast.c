@@ -1,0 +1,126 @@
+/*
+ * The fast gaussian fill (clauses RNG-FAST-1, RNG-FAST-2): Box-Muller in f32.  The clause prescribes every operation, so
+ * here an expression is the contract: one rounding per operation, in the order written, no fma (NUM-ARITH-1).
+ */
+#include "core/kernels.h"
+#include "rng/stream.h"
+#include "rng/words.h"
+
+enum { BLOCK = 256 }; /* pairs */
+
+FC_INLINE uint32_t bits_of(float x) {
+    uint32_t bits;
+    memcpy(&bits, &x, sizeof bits);
+    return bits;
+}
+FC_INLINE float of_bits(uint32_t bits) {
+    float x;
+    memcpy(&x, &bits, sizeof x);
+    return x;
+}
+
+/* Clause: RNG-FAST-1 */
+FC_INLINE float ln(float u) {
+    const uint32_t bits = bits_of(u);
+    float m = of_bits((bits & 0x7fffff) | 0x3f000000); /* in [1/2, 1) */
+    const uint32_t low = m < 0.7071067811865476f;
+    m = low ? m + m : m;
+    const float e = (float)((int32_t)(bits >> 23) - 126 - (int32_t)low);
+    const float f = m - 1.0f, z = f * f;
+    float p = 7.0376836292e-2f;
+    p = p * f + -1.1514610310e-1f;
+    p = p * f + 1.1676998740e-1f;
+    p = p * f + -1.2420140846e-1f;
+    p = p * f + 1.4249322787e-1f;
+    p = p * f + -1.6668057665e-1f;
+    p = p * f + 2.0000714765e-1f;
+    p = p * f + -2.4999993993e-1f;
+    p = p * f + 3.3333331174e-1f;
+    float y = (f * z) * p;
+    y += e * -2.12194440e-4f;
+    y -= 0.5f * z;
+    y = f + y;
+    return y + e * 0.693359375f;
+}
+
+/* Clause: RNG-FAST-1.  (r * cos) and (r * sin) of a turn u in [0, 1] */
+FC_INLINE void polar_form(float r, float u, float *cosine, float *sine) {
+    const float t = u * 4.0f;
+    const int32_t j = (int32_t)(t + 0.5f); /* t is not negative: truncation is floor */
+    const float g = (t - (float)j) * 1.5707963267948966f, z = g * g;
+    float s = -1.9515295891e-4f;
+    s = s * z + 8.3321608736e-3f;
+    s = s * z + -1.6666654611e-1f;
+    s = g + (g * z) * s;
+    float c = 2.443315711809948e-5f;
+    c = c * z + -1.388731625493765e-3f;
+    c = c * z + 4.166664568298827e-2f;
+    c = FC_PLANT(FAST_CONTRACTED, (1.0f - 0.5f * z) + (z * z) * c, (float)((double)(1.0f - 0.5f * z) + (double)(z * z) * c));
+    const uint32_t q = (uint32_t)j, swapped = (bits_of(s) ^ bits_of(c)) & (0 - (q & 1));
+    *sine = r * of_bits((bits_of(s) ^ swapped) ^ (q & 2) << 30);
+    *cosine = r * of_bits((bits_of(c) ^ swapped) ^ ((q + 1) & 2) << 30);
+}
+
+FC_INLINE void interleave(const float *even, const float *odd, int m, int stream, fc_any_f32 *out) {
+#ifdef __AVX2__
+    for (int i = 0; i < m; i += 4) {
+        const __m128 c = _mm_load_ps(even + i), s = _mm_load_ps(odd + i);
+        const __m128 first = _mm_unpacklo_ps(c, s), second = _mm_unpackhi_ps(c, s);
+        if (stream) {
+            _mm_stream_ps(out + 2 * i, first);
+            _mm_stream_ps(out + 2 * i + 4, second);
+        } else {
+            _mm_storeu_ps(out + 2 * i, first);
+            _mm_storeu_ps(out + 2 * i + 4, second);
+        }
+    }
+#else
+    (void)stream;
+    for (int i = 0; i < m; i++) {
+        out[2 * i] = even[i];
+        out[2 * i + 1] = odd[i];
+    }
+#endif
+}
+
+/* m pairs (a multiple of FC_WORDS) */
+FC_INLINE void fill_block(uint64_t seed, uint64_t pair, float scale, int stream, int m, fc_any_f32 *out) {
+    _Alignas(64) uint64_t words[BLOCK];
+    _Alignas(64) float radius[BLOCK], turn[BLOCK], cosine[BLOCK], sine[BLOCK];
+    const uint64_t state = fc_state(seed, 2 * pair);
+    fc_words(state, 2 * FC_GAMMA, words, m);
+    for (int i = 0; i < m; i += FV_LANES)
+        fv_store_f32(radius + i, fv_mul(fv_add(fv_of_top_53(uv_load(words + i)), fv_all(0x1p11)), fv_all(0x1p-64)));
+    fc_words(state + FC_GAMMA, 2 * FC_GAMMA, words, m);
+    for (int i = 0; i < m; i += FV_LANES) fv_store_f32(turn + i, fv_mul(fv_of_top_53(uv_load(words + i)), fv_all(0x1p-64)));
+    for (int i = 0; i < m; i++) radius[i] = __builtin_sqrtf(-2.0f * ln(radius[i]));
+    for (int i = 0; i < m; i++) {
+        float c, s;
+        polar_form(radius[i], turn[i], &c, &s);
+        cosine[i] = c * scale;
+        sine[i] = s * scale;
+    }
+    interleave(cosine, sine, m, stream, out);
+}
+
+/* Clauses: RNG-FAST-1, RNG-FAST-2, RNG-CHUNK-1 */
+void FC_K(gaussian_fast)(uint64_t seed, uint64_t first, float scale, float *aligned_out, size_t n) {
+    fc_any_f32 *out = aligned_out;
+    const int streaming = fc_worth_streaming(n * sizeof *out);
+    _Alignas(64) float some[2 * BLOCK];
+    while (n) { /* as in gaussian.c */
+        const size_t skip = (size_t)(first % 2), take = n < 2 * BLOCK - skip ? n : 2 * BLOCK - skip;
+        const int m = fc_whole_runs((int)((skip + take + 1) / 2));
+        if (skip || take != 2 * (size_t)m) {
+            fill_block(seed, first / 2, scale, 0, m, some);
+            memcpy(out, some + skip, take * sizeof *out);
+        } else if (streaming && (uintptr_t)out % 16 == 0)
+            fill_block(seed, first / 2, scale, 1, m, out);
+        else
+            fill_block(seed, first / 2, scale, 0, m, out);
+        first += take;
+        out += take;
+        n -= take;
+    }
+    if (streaming) fc_stream_end();
+}
