@@ -39,7 +39,7 @@ GAMMA = 0x9E3779B97F4A7C15
 SCALARS = tuple(PATTERN)
 
 _QUIET = (HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.function_scoped_fixture)
-_CI_EXAMPLES = 40
+_CI_EXAMPLES = 30
 _NIGHTLY_EXAMPLES = 2000
 settings.register_profile(
     "ci",
