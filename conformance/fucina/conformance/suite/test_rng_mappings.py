@@ -19,7 +19,7 @@ from fucina.spec import DType
 
 FAN_INS = (1, 2, 3, 23, 30, 39, 49, 50, 64, 768, 4096, 1_000_000_007, (1 << 53) - 1, (1 << 53) + 1, 1 << 63, M64)
 LAST_WORD = M64
-FAST_DISTANCE = 2.0**-12 * (1 + 2.0**-20) + 1e-6
+FAST_DISTANCE = 2.0**-12 + 2.0**-20
 """Largest distance of the two gaussians at scale 1: ua within 2^-25 of 1 rounds to 1 in f32 and the radius vanishes."""
 PROBABILITIES = (0.0, -0.0, 0.1, 0.25, 0.5, 0.9, 2.0**-149, 2.0**-24, 1 - 2.0**-24, f32(f32_bits(0.1) + 1))
 # 1 - p of these needs more than the 53 bits of an f64, and is a tie
