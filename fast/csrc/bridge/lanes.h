@@ -23,6 +23,7 @@ FC_INLINE __m128i load16(const char *p) { return _mm_loadu_si128((const __m128i_
 FC_INLINE __m256i load32(const char *p) { return _mm256_loadu_si256((const __m256i_u *)p); }
 FC_INLINE void store32(char *p, __m256i v) { _mm256_storeu_si256((__m256i_u *)p, v); }
 FC_INLINE void stream32(char *p, __m256i v) { _mm256_stream_si256((__m256i *)p, v); }
+FC_INLINE void prefetch(const char *p) { _mm_prefetch(p, _MM_HINT_T0); } /* of any address: it cannot fault */
 
 
 FC_INLINE __m256i nan_lanes(__m256 x) { return _mm256_castps_si256(_mm256_cmp_ps(x, x, _CMP_UNORD_Q)); }
