@@ -194,6 +194,24 @@ def _rounding_borders(source: DType) -> st.SearchStrategy[int]:
     )
 
 
+def _integer_ties(width: int) -> st.SearchStrategy[int]:
+    """Patterns of integers at and beside the ties of the float formats, and of a tie seen through a wider format."""
+
+    def build(power: int, keep: int, kept: int, nudge: int, negative: bool) -> int:
+        step = max(power - keep - 1, 0)  # place of the first bit that does not fit
+        value = (1 << power) + ((kept << (step + 1)) & ((1 << power) - 1)) + (1 << step) + nudge
+        return (-value if negative else value) & ((1 << width) - 1)
+
+    return st.builds(
+        build,
+        st.integers(2, width - 2),
+        st.sampled_from((2, 3, 7, 10, 23, 52)),
+        st.integers(0, 1 << 12),
+        st.sampled_from((-1, 0, 1)),
+        st.booleans(),
+    )
+
+
 def patterns(dtype: DType) -> st.SearchStrategy[int]:
     """Patterns of one element, biased to zeros, ends, NaN codes and rounding borders."""
     if dtype is DType.bool:
@@ -202,7 +220,7 @@ def patterns(dtype: DType) -> st.SearchStrategy[int]:
     every = st.integers(0, (1 << width) - 1)
     if dtype not in FLOATS:
         half = 1 << (width - 1)
-        return st.one_of(_near(0, half, 2 * half - 1, top=2 * half - 1), every)
+        return st.one_of(_near(0, half, 2 * half - 1, top=2 * half - 1), _integer_ties(width), every)
     exponent, fraction = FLOATS[dtype]
     sign, inf = 1 << (width - 1), ((1 << exponent) - 1) << fraction
     edges = (0, 1, (1 << fraction) - 1, 1 << fraction, inf - 1, inf, inf + 1, inf | 1 << (fraction - 1), sign - 1)
