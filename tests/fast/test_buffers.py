@@ -57,6 +57,8 @@ def _swapped(dtype: DType) -> Any:
     return np.zeros(N, _stored(dtype).newbyteorder())
 
 
+WRAPS: list[Callable[[Any], Any]] = [np.asarray, memoryview, lambda a: a.view(Subclass)]
+
 REFUSED: dict[str, tuple[Callable[[DType], Any], type[FucinaError]]] = {
     "list": (lambda d: [0] * N, DTypeMismatch),
     "None": (lambda d: None, DTypeMismatch),
@@ -198,7 +200,8 @@ def test_unaligned_and_read_only_input(noise: Any) -> None:
 
 @pytest.mark.parametrize("count", [0, N - 1, N + 1])
 def test_count_of_out(count: int) -> None:
-    for out in (np.full(count, 7, np.float16), _view(np.full(count, 7, np.float16))):
+    for wrap in WRAPS:
+        out = wrap(np.full(count, 7, np.float16))
         with pytest.raises(InvalidDataLength, match=f"must hold {N} elements, got {count}"):
             fast.dtype.cast_array(DType.f32, DType.f16, np.ones(N, np.float32), out=out)
         assert (np.asarray(out) == 7).all()
@@ -210,7 +213,7 @@ def test_shape_of_out_may_differ() -> None:
     assert out.tolist() == [[0, 1, 2], [3, 4, 5]]
 
 
-@pytest.mark.parametrize("wrap", [np.asarray, memoryview], ids=["ndarray", "memoryview"])
+@pytest.mark.parametrize("wrap", WRAPS, ids=["ndarray", "memoryview", "subclass"])
 @pytest.mark.parametrize("start", range(0, 13))
 def test_overlap(start: int, wrap: Callable[[Any], Any]) -> None:
     memory = np.arange(16, dtype=np.uint16)

@@ -2,10 +2,10 @@
  * fucina.fast._entry: the short way from Python into the core for calls with plain arguments.
  *
  * A function of this module takes the call when every argument is of the plainest kind: exact ints, floats, numpy arrays
- * proper that are writable, aligned, C-contiguous and of the right format.  Anything else, an error included, goes to the
+ * proper or memoryviews that are writable, aligned, C-contiguous and of the right format.  Anything else, an error included, goes to the
  * function of the same name in the Python layer, which does the complete check and knows the words; so this file never
  * raises an exception of its own and both ways lead to the same kernels.  bits_of() and of_bits() take a Python float
- * apart and together.  Stable ABI; the Python layer calls configure() once and bind() once per function.
+ * apart and together, cast_bits() casts one pattern.  Stable ABI; the Python layer calls configure() once and bind() once per function.
  */
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
@@ -21,7 +21,7 @@ static PyObject *array_type;                  /* numpy.ndarray */
 static PyObject *make_empty;                  /* numpy.empty */
 static PyObject *members[FC_SCALAR_DTYPES];   /* DType.bool, DType.u8, ... */
 static PyObject *storages[FC_SCALAR_DTYPES];  /* their numpy dtypes */
-static PyObject *name_out, *name_saturate, *name_single_rounding, *name_shape;
+static PyObject *name_out, *name_saturate, *name_single_rounding;
 
 /* the buffer formats of each dtype's storage form, and its size */
 static const struct {
@@ -33,9 +33,10 @@ static const struct {
     [FC_f64] = {"d", 8},  [FC_f8_e4m3] = {"B", 1}, [FC_f8_e5m2] = {"B", 1},
 };
 
-/* Take the buffer of a numpy array proper with elements of the dtype; 0, without an exception set, when it is not plain. */
+/* Take the buffer of a numpy array proper, or a memoryview, with elements of the dtype; 0, without an exception set, when it
+   is not plain. */
 static int take(PyObject *object, int dtype, int writing, Py_buffer *buffer) {
-    if ((PyObject *)Py_TYPE(object) != array_type) return 0;
+    if ((PyObject *)Py_TYPE(object) != array_type && !PyMemoryView_Check(object)) return 0;
     /* PyBUF_WRITABLE is not asked for: numpy may warn then; the flag in the buffer tells */
     if (PyObject_GetBuffer(object, buffer, PyBUF_CONTIG_RO | PyBUF_FORMAT) != 0) {
         PyErr_Clear();
@@ -233,11 +234,18 @@ static int take_keywords(PyObject *const *values, PyObject *kwnames, PyObject **
     return 1;
 }
 
-/* A new array of the shape of another; the reference is the caller's. */
-static PyObject *empty_like(PyObject *array, int dtype) {
-    PyObject *shape = PyObject_GetAttr(array, name_shape);
-    PyObject *made = shape ? PyObject_CallFunctionObjArgs(make_empty, shape, storages[dtype], NULL) : NULL;
-    Py_XDECREF(shape);
+/* A new array of the shape of a buffer. */
+static PyObject *empty_like(const Py_buffer *buffer, int dtype) {
+    PyObject *made = NULL, *shape = buffer->ndim == 1 ? PyLong_FromSsize_t(buffer->shape[0]) : PyTuple_New(buffer->ndim);
+    if (!shape) return NULL;
+    for (int k = 0; buffer->ndim != 1 && k < buffer->ndim; k++) {
+        PyObject *length = PyLong_FromSsize_t(buffer->shape[k]);
+        if (!length) goto end;
+        PyTuple_SetItem(shape, k, length);
+    }
+    made = PyObject_CallFunctionObjArgs(make_empty, shape, storages[dtype], NULL);
+end:
+    Py_DECREF(shape);
     return made;
 }
 
@@ -252,13 +260,13 @@ static PyObject *entry_cast_array(PyObject *module, PyObject *const *args, Py_ss
     if (out) {
         Py_INCREF(out);
     } else {
-        out = empty_like(args[2], to);
+        out = empty_like(&source, to);
         if (!out) {
             PyBuffer_Release(&source);
             return NULL;
         }
     }
-    if (take(out, to, 1, &target)) {
+    if ((PyObject *)Py_TYPE(out) == array_type && take(out, to, 1, &target)) {
         const size_t n = (size_t)(source.len / formats[from].size);
         const uintptr_t a = (uintptr_t)source.buf, b = (uintptr_t)target.buf;
         const int apart = a + (size_t)source.len <= b || b + (size_t)target.len <= a || n == 0;
@@ -348,7 +356,20 @@ static PyObject *of_bits(PyObject *module, PyObject *number) {
     return PyFloat_FromDouble(value);
 }
 
+/* cast_bits(source index, target index, mode, pattern) */
+static PyObject *cast_bits(PyObject *module, PyObject *const *args, Py_ssize_t nargs) {
+    int64_t source, target, mode;
+    uint64_t bits, result;
+    (void)module;
+    if (nargs == 4 && take_i64(args[0], &source) && take_i64(args[1], &target) && take_i64(args[2], &mode) &&
+        take_u64(args[3], &bits) && fc_cast_bits((int)source, (int)target, (uint32_t)mode, bits, &result) == FC_OK)
+        return PyLong_FromUnsignedLongLong(result);
+    PyErr_SetString(PyExc_ValueError, "cast_bits(source index, target index, mode, pattern)");
+    return NULL;
+}
+
 static PyMethodDef methods[] = {
+    {"cast_bits", (PyCFunction)(void (*)(void))cast_bits, METH_FASTCALL, NULL},
     {"bits_of", bits_of, METH_O, NULL},
     {"of_bits", of_bits, METH_O, NULL},
     {"bind", bind, METH_VARARGS, NULL},
@@ -361,7 +382,6 @@ PyMODINIT_FUNC PyInit__entry(void) {
     name_out = PyUnicode_InternFromString("out");
     name_saturate = PyUnicode_InternFromString("saturate");
     name_single_rounding = PyUnicode_InternFromString("single_rounding");
-    name_shape = PyUnicode_InternFromString("shape");
-    if (!name_out || !name_saturate || !name_single_rounding || !name_shape) return NULL;
+    if (!name_out || !name_saturate || !name_single_rounding) return NULL;
     return PyModule_Create(&definition);
 }

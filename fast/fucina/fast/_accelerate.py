@@ -18,7 +18,7 @@ import numpy as np
 from fucina.fast import _native
 from fucina.spec.types import GEOMETRY, DType
 
-__all__ = ["SCALARS", "accelerated", "bits_of", "of_bits"]
+__all__ = ["SCALARS", "accelerated", "bits_of", "cast_bits", "of_bits"]
 
 SCALARS = tuple(dtype for dtype in DType if GEOMETRY[dtype].format is not None)
 """The 13 scalar dtypes; their indices are those of the C core."""
@@ -32,7 +32,7 @@ else:
     _entry = module_from_spec(spec_from_file_location("fucina.fast._entry", loader=_loader))
     _loader.exec_module(_entry)
 
-bits_of, of_bits = _entry.bits_of, _entry.of_bits
+bits_of, of_bits, cast_bits = _entry.bits_of, _entry.of_bits, _entry.cast_bits
 _entry.configure(np.ndarray, np.empty, SCALARS, tuple(np.dtype(str(GEOMETRY[dtype].format)) for dtype in SCALARS))
 
 

@@ -11,8 +11,7 @@ import sys
 
 import numpy as np
 
-from fucina.fast._accelerate import SCALARS, bits_of, of_bits
-from fucina.fast._native import ffi, lib
+from fucina.fast._accelerate import SCALARS, bits_of, cast_bits, of_bits
 from fucina.fast._shown import border, integer_shown, kind_of
 from fucina.spec.errors import DTypeMismatch, InvalidDType, InvalidInteger, Overflow
 from fucina.spec.types import DType
@@ -128,10 +127,7 @@ def cast_pattern(source: int, target: int, bits: int, mode: int = 0) -> int:
 
     Clauses: BRIDGE-BITS-1
     """
-    result = ffi.new("uint64_t *")
-    if lib.fc_cast_bits(source, target, mode, bits, result) != lib.FC_OK:
-        raise AssertionError(f"the core refused the cast {source} -> {target}")
-    return int(result[0])
+    return cast_bits(source, target, mode, bits)
 
 
 def known_dtype(dtype: object) -> DType:

@@ -51,14 +51,17 @@ def _described(dtype: DType) -> str:
     return f"{dtype.name} elements ({stored} in native byte order)"
 
 
-def _view(name: str, value: Any, wanted: str, clause: str) -> memoryview:
+def _view(name: str, value: Any, dtype: DType | None, clause: str) -> memoryview:
     masked = sys.modules.get("numpy.ma")
     if masked is not None and isinstance(value, masked.MaskedArray):
         raise DTypeMismatch(f"{name} is a masked array; give its data and its mask apart", clause=clause)
     try:
         return memoryview(value)
     except (TypeError, ValueError, BufferError) as refusal:
-        raise DTypeMismatch(f"{name} must be {wanted}, got {kind_of(value)} ({refusal})", clause=clause) from None
+        wanted = f" of {_described(dtype)}" if dtype else ""
+        raise DTypeMismatch(
+            f"{name} must be a buffer{wanted}, got {kind_of(value)} ({refusal})", clause=clause
+        ) from None
 
 
 def _code(view: memoryview) -> str:
@@ -72,7 +75,7 @@ def inferred(name: str, value: Any, clause: str) -> DType:
 
     Clauses: BRIDGE-CONVERT-1
     """
-    view = _view(name, value, "a buffer", clause)
+    view = _view(name, value, None, clause)
     for dtype, (codes, size) in _FORMATS.items():  # the documents' order: u8 before f8, u16 before bf16
         if _code(view) in codes and view.itemsize == size:
             return dtype
@@ -91,7 +94,7 @@ def reading(name: str, value: Any, dtype: DType, clause: str) -> Memory:
 
     Clauses: BRIDGE-ARRAY-2
     """
-    view = _view(name, value, f"a buffer of {_described(dtype)}", clause)
+    view = _view(name, value, dtype, clause)
     codes, size = _FORMATS[dtype]
     if _code(view) not in codes or view.itemsize != size:
         raise DTypeMismatch(
