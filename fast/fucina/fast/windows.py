@@ -1,7 +1,7 @@
 """Windows into the exact fills: what a kernel holds before its last rounding, and the exact functions it falls back on.
 
 Not part of the contract.  The conformance suite compares the first with the contract's chain and with the bound that
-the rounding tests trust, in the instruction-set level in force; a value that the fills round is never observed otherwise.
+the rounding tests trust, in the instruction-set level in force; a value before its rounding is never seen otherwise.
 """
 
 from __future__ import annotations
