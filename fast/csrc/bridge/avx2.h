@@ -213,7 +213,7 @@ FC_INLINE __m256i step(int source, int target, int mode, const char *p) {
     case FC_f16: return step_f16(source, mode, p);
     case FC_bf16: return step_bf16(source, mode, p);
     case FC_i32: return is_integer(source) ? load_i32x8(source, p) : integers_of_floats(source, target, p);
-    case FC_f32: return saturated_f32(load_f32x8(source, target, mode, p), mode);
+    case FC_f32: return _mm256_castps_si256(load_f32x8(source, target, mode, p));
     case FC_i64: return is_integer(source) ? load_i64x4(source, p) : i64_of_f64(load_f64x4(source, 0, p));
     default: return _mm256_castpd_si256(load_f64x4(source, mode, p));
     }

@@ -6,11 +6,10 @@
 #ifndef FC_ELEMENT_H
 #define FC_ELEMENT_H
 #include "core/fault.h"
+#include "core/inline.h"
 #include "fucina.h"
 #include <stdint.h>
 #include <string.h>
-
-#define FC_INLINE static inline __attribute__((always_inline))
 
 enum { F32_SIGN_SHIFT = 31, F32_INFINITY = 0x7f800000 };
 #define F32_MAGNITUDE UINT32_C(0x7fffffff)
@@ -169,11 +168,6 @@ FC_INLINE uint32_t e5m2_from_f32(uint32_t u, int mode) {
     const float x = f32_value(m), away = FC_PLANT(E5M2_HALF_AWAY, x, f32_value(m + (m != 0)));
     const uint32_t code = magnitude_code(away < cap ? away : cap, 2, -14);
     return f8_sign(u) | (m > F32_INFINITY ? 0x7e : code);
-}
-
-/* f32 to f32: only saturation can change anything, and a NaN's bits stay. */
-FC_INLINE uint32_t f32_saturated(uint32_t u, int mode) {
-    return mode & FC_CAST_SATURATE && (u & F32_MAGNITUDE) == F32_INFINITY ? u - 1 : u;
 }
 
 /* -- float to integer -- */

@@ -6,12 +6,11 @@
 #define FC_LANES_H
 #include "core/dtype.h"
 #include "core/fault.h"
+#include "core/inline.h"
 #include "fucina.h"
 #include <immintrin.h>
 #include <stdint.h>
 #include <string.h>
-
-#define FC_INLINE static inline __attribute__((always_inline))
 
 FC_INLINE __m128i load4(const char *p) {
     int32_t bytes;
@@ -197,11 +196,7 @@ FC_INLINE __m256 clamp_f32(__m256 x, float largest) {
     return _mm256_max_ps(_mm256_set1_ps(-largest), _mm256_min_ps(_mm256_set1_ps(largest), x));
 }
 
-/* Clause BRIDGE-SAT-1 for f32: an infinity is one pattern above the largest finite value. */
-FC_INLINE __m256i saturated_f32(__m256 x, int mode) {
-    const __m256i u = _mm256_castps_si256(x), magnitude = _mm256_and_si256(u, _mm256_set1_epi32(0x7fffffff));
-    return mode & FC_CAST_SATURATE ? _mm256_add_epi32(u, _mm256_cmpeq_epi32(magnitude, _mm256_set1_epi32(0x7f800000))) : u;
-}
+/* Clause BRIDGE-SAT-1: an infinity is one pattern above the largest finite value. */
 FC_INLINE __m256i saturated_f16(__m256i h) {
     return _mm256_add_epi16(h, _mm256_cmpeq_epi16(_mm256_and_si256(h, _mm256_set1_epi16(0x7fff)), _mm256_set1_epi16(0x7c00)));
 }

@@ -1,11 +1,13 @@
 /*
  * The pairs of scalar dtypes, as lists.  FC_PAIRS is the whole product; the other lists name the pairs on which a mode tells,
- * and bridge/casts.c makes one kernel of every entry.  A pair absent from a mode's list has nothing to saturate (the source
- * holds no infinity and nothing above the target's range) or is rounded once anyway (clauses BRIDGE-SAT-1, BRIDGE-SINGLE-1).
+ * and bridge/casts.c makes one kernel of every entry.  A pair absent from a mode's list has nothing to saturate (the target
+ * is not a small float, or the source holds no infinity and nothing above its range) or is rounded once anyway (clauses
+ * BRIDGE-SAT-1, BRIDGE-SINGLE-1).
  */
 #ifndef FC_PAIRS_H
 #define FC_PAIRS_H
 #include "core/dtype.h"
+#include "core/inline.h"
 
 #define FC_PAIRS_OF(X, source)                                                                                             \
     X(source, bool) X(source, u8) X(source, u16) X(source, i8) X(source, i16) X(source, i32) X(source, i64) X(source, f16) \
@@ -16,7 +18,6 @@
     FC_PAIRS_OF(X, f64) FC_PAIRS_OF(X, f8_e4m3) FC_PAIRS_OF(X, f8_e5m2)
 
 #define FC_SATURATING_PAIRS(X)                                                                              \
-    X(f16, f32) X(bf16, f32) X(f64, f32) X(f8_e5m2, f32)                                                    \
     X(f16, bf16) X(f32, bf16) X(f64, bf16) X(f8_e5m2, bf16)                                                 \
     X(u16, f16) X(i32, f16) X(i64, f16) X(bf16, f16) X(f32, f16) X(f64, f16) X(f8_e5m2, f16)                \
     X(u16, f8_e4m3) X(i16, f8_e4m3) X(i32, f8_e4m3) X(i64, f8_e4m3) X(f16, f8_e4m3) X(bf16, f8_e4m3)        \
@@ -28,7 +29,7 @@
 #define FC_SATURATING_SINGLE_PAIRS(X) X(f64, f16) X(f64, bf16) X(f64, f8_e4m3) X(f64, f8_e5m2)
 
 /* Folds to a constant wherever `dtype` is one. */
-static inline __attribute__((always_inline)) unsigned fc_size_of(int dtype) {
+FC_INLINE unsigned fc_size_of(int dtype) {
     static const unsigned short sizes[] = {
 #define FC_DTYPE(name, kind, block, bytes, properties, logical, accumulator) bytes,
 #include "core/dtypes.def"

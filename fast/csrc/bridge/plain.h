@@ -112,7 +112,7 @@ FC_INLINE void cast_element(int source, int target, int mode, const void *in, vo
         break;
     case FC_f16: FC_WRITE(uint16_t, f16_from_f32(load_f32(source, target, mode, in, i), mode)); break;
     case FC_bf16: FC_WRITE(uint16_t, bf16_from_f32(load_f32(source, target, mode, in, i), mode)); break;
-    case FC_f32: FC_WRITE(uint32_t, f32_saturated(load_f32(source, target, mode, in, i), mode)); break;
+    case FC_f32: FC_WRITE(uint32_t, load_f32(source, target, mode, in, i)); break;
     case FC_f64: FC_WRITE(uint64_t, load_f64(source, mode, in, i)); break;
     case FC_f8_e4m3: FC_WRITE(uint8_t, e4m3_from_f32(load_f32(source, target, mode, in, i), mode)); break;
     default: FC_WRITE(uint8_t, e5m2_from_f32(load_f32(source, target, mode, in, i), mode)); break;
