@@ -47,7 +47,7 @@ _SIGNED = frozenset({DType.i8, DType.i16, DType.i32, DType.i64})
 _RAW = frozenset({DType.u8, DType.u16, DType.bf16, DType.f8_e4m3, DType.f8_e5m2})
 
 
-def _encode(dtype: DType, value: object, name: str = "value") -> int:
+def _encode(dtype: DType, value: object) -> int:
     """Return the pattern of an element given in scalar form.
 
     Clauses: BRIDGE-SCALAR-4, DTYPE-STORAGE-1
@@ -64,9 +64,16 @@ def _encode(dtype: DType, value: object, name: str = "value") -> int:
                 clause="BRIDGE-SCALAR-4",
             )
         low, high = (-(1 << (width - 1)), 1 << (width - 1)) if dtype in _SIGNED else (0, 1 << width)
-        return integer(name, value, low, high, "BRIDGE-SCALAR-4") & ((1 << width) - 1)
-    bits = pattern(name, value, "BRIDGE-SCALAR-4")
-    return cast_pattern(_F64, dtype.index, bits, lib.FC_CAST_SINGLE_ROUNDING)
+        return integer("value", value, low, high, "BRIDGE-SCALAR-4") & ((1 << width) - 1)
+    return _round(dtype, value, "BRIDGE-SCALAR-4")
+
+
+def _round(dtype: DType, value: object, clause: str) -> int:
+    """Return the pattern of f16, f32 or f64 nearest to a number.
+
+    Clauses: NUM-PARAM-1, BRIDGE-SCALAR-4
+    """
+    return cast_pattern(_F64, dtype.index, pattern("value", value, clause), lib.FC_CAST_SINGLE_ROUNDING)
 
 
 def _decode(dtype: DType, bits: int) -> ScalarValue:
@@ -141,7 +148,7 @@ def from_f32(dtype: DType, value: float) -> ScalarValue:
     Clauses: BRIDGE-SCALAR-1, NUM-PARAM-1
     """
     target = _float_dtype(dtype, "BRIDGE-SCALAR-1")
-    return _decode(target, cast_pattern(_F32, target.index, _encode(DType.f32, value)))
+    return _decode(target, cast_pattern(_F32, target.index, _round(DType.f32, value, "NUM-PARAM-1")))
 
 
 def from_f64(dtype: DType, value: float) -> ScalarValue:
@@ -157,7 +164,7 @@ def from_f64(dtype: DType, value: float) -> ScalarValue:
     """
     target = _float_dtype(dtype, "BRIDGE-SCALAR-1")
     mode = lib.FC_CAST_SINGLE_ROUNDING if target is DType.f16 else 0
-    return _decode(target, cast_pattern(_F64, target.index, _encode(DType.f64, value), mode))
+    return _decode(target, cast_pattern(_F64, target.index, _round(DType.f64, value, "NUM-PARAM-1"), mode))
 
 
 def cast_float(source: DType, target: DType, value: ScalarValue) -> ScalarValue:
