@@ -7,9 +7,9 @@
 #include "core/fault.h"
 
 /* |kernel - contract| <= FC_GAUSSIAN_BOUND * |contract| for every element of a gaussian fill before its last rounding */
-#define FC_GAUSSIAN_BOUND FC_PLANT(GAUSS_BOUND_TIGHT, 0x1.acp-44, 0x1p-50)
+#define FC_GAUSSIAN_BOUND FC_PLANT(GAUSS_BOUND_TIGHT, 0x1.98p-44, 0x1p-50)
 /* |kernel - contract| <= FC_GUMBEL_BOUND * (1 + |contract|), likewise */
-#define FC_GUMBEL_BOUND FC_PLANT(GUMBEL_BOUND_TIGHT, 0x1.1cp-45, 0x1p-50)
+#define FC_GUMBEL_BOUND FC_PLANT(GUMBEL_BOUND_TIGHT, 0x1.15p-45, 0x1p-50)
 
 /* The rounding tests widen a bound by this much, for their own two roundings and for |kernel| standing in for |contract|. */
 #define FC_WIDENED(bound) ((bound) * (1 + 0x1p-20) + 0x1p-51)

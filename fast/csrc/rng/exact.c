@@ -22,16 +22,15 @@ enum { FX_LIMBS = 8, ERROR = 4096 };
 
 typedef struct { uint64_t w[FX_LIMBS + 1]; } fixed;
 
-static fixed fixed_constant(const uint64_t *limbs, int n) {
-    fixed r;
+FC_INLINE fixed fixed_constant(const uint64_t *limbs, int n) {
+    fixed r = {{0}};
     memcpy(r.w, limbs + FX_LIMBS - n, sizeof r.w[0] * (size_t)(n + 1));
     return r;
 }
 /* mantissa * 2^exponent, rounded down */
-static fixed fixed_of(uint64_t mantissa, int exponent, int n) {
-    fixed r;
+FC_INLINE fixed fixed_of(uint64_t mantissa, int exponent, int n) {
+    fixed r = {{0}};
     const int at = 64 * n + exponent;
-    memset(&r, 0, sizeof r);
     if (at < 0) {
         if (at > -64) r.w[0] = mantissa >> -at;
         return r;
@@ -40,18 +39,18 @@ static fixed fixed_of(uint64_t mantissa, int exponent, int n) {
     if (at % 64 && at / 64 < n) r.w[at / 64 + 1] = mantissa >> (64 - at % 64);
     return r;
 }
-static int is_zero(const fixed *a, int n) {
+FC_INLINE int is_zero(const fixed *a, int n) {
     uint64_t any = 0;
     for (int i = 0; i <= n; i++) any |= a->w[i];
     return any == 0;
 }
-static int is_less(const fixed *a, const fixed *b, int n) {
+FC_INLINE int is_less(const fixed *a, const fixed *b, int n) {
     for (int i = n; i >= 0; i--)
         if (a->w[i] != b->w[i]) return a->w[i] < b->w[i];
     return 0;
 }
-static fixed add(const fixed *a, const fixed *b, int n) {
-    fixed r;
+FC_INLINE fixed add(const fixed *a, const fixed *b, int n) {
+    fixed r = {{0}};
     fc_u128 carry = 0;
     for (int i = 0; i <= n; i++) {
         carry += (fc_u128)a->w[i] + b->w[i];
@@ -61,8 +60,8 @@ static fixed add(const fixed *a, const fixed *b, int n) {
     return r;
 }
 /* a >= b */
-static fixed subtract(const fixed *a, const fixed *b, int n) {
-    fixed r;
+FC_INLINE fixed subtract(const fixed *a, const fixed *b, int n) {
+    fixed r = {{0}};
     uint64_t borrow = 0;
     for (int i = 0; i <= n; i++) {
         const fc_u128 d = (fc_u128)a->w[i] - b->w[i] - borrow;
@@ -72,14 +71,14 @@ static fixed subtract(const fixed *a, const fixed *b, int n) {
     return r;
 }
 /* a and b with signs (1: negative): returns the magnitude of the sum and sets its sign */
-static fixed add_signed(int a_sign, const fixed *a, int b_sign, const fixed *b, int *sign, int n) {
+FC_INLINE fixed add_signed(int a_sign, const fixed *a, int b_sign, const fixed *b, int *sign, int n) {
     const int b_leads = a_sign != b_sign && is_less(a, b, n);
     *sign = b_leads ? b_sign : a_sign;
     if (a_sign == b_sign) return add(a, b, n);
     return b_leads ? subtract(b, a, n) : subtract(a, b, n);
 }
-static fixed times(const fixed *a, uint64_t k, int n) {
-    fixed r;
+FC_INLINE fixed times(const fixed *a, uint64_t k, int n) {
+    fixed r = {{0}};
     fc_u128 carry = 0;
     for (int i = 0; i <= n; i++) {
         carry += (fc_u128)a->w[i] * k;
@@ -88,25 +87,19 @@ static fixed times(const fixed *a, uint64_t k, int n) {
     }
     return r;
 }
-static fixed divide(const fixed *a, uint64_t k, int n) {
-    fixed r;
+FC_INLINE fixed divide(const fixed *a, uint64_t k, int n) {
+    fixed r = {{0}};
     uint64_t rest = 0;
     for (int i = n; i >= 0; i--) {
-        if (k >> 32 == 0) { /* in two halves: a 64-bit division is much cheaper than one of 128 bits */
-            const uint64_t high = rest << 32 | a->w[i] >> 32, low = (high % k) << 32 | (a->w[i] & 0xffffffff);
-            r.w[i] = high / k << 32 | low / k;
-            rest = low % k;
-        } else {
-            const fc_u128 dividend = (fc_u128)rest << 64 | a->w[i];
-            r.w[i] = (uint64_t)(dividend / k);
-            rest = (uint64_t)(dividend % k);
-        }
+        const fc_u128 dividend = (fc_u128)rest << 64 | a->w[i];
+        r.w[i] = (uint64_t)(dividend / k);
+        rest = (uint64_t)(dividend % k);
     }
     return r;
 }
-static fixed multiply(const fixed *a, const fixed *b, int n) {
+FC_INLINE fixed multiply(const fixed *a, const fixed *b, int n) {
     uint64_t product[2 * FX_LIMBS + 2] = {0};
-    fixed r;
+    fixed r = {{0}};
     for (int i = 0; i <= n; i++) {
         fc_u128 carry = 0;
         for (int j = 0; j <= n; j++) {
@@ -125,7 +118,7 @@ static double assembled(uint64_t significand, int exponent) {
     return fc_double(((uint64_t)(exponent + 1074) << 52) + significand); /* the leading one adds 1 to the exponent field */
 }
 /* to nearest, ties to even; a is no subnormal double */
-static double nearest(const fixed *a, int n) {
+FC_INLINE double nearest(const fixed *a, int n) {
     int top = n;
     while (top >= 0 && !a->w[top]) top--;
     if (top < 0) return 0;
@@ -141,7 +134,7 @@ static double nearest(const fixed *a, int n) {
     return assembled(significand + up, 64 * (top - n) - lead + 11);
 }
 /* Whether everything within ERROR units of a rounds to one double, which is then the result. */
-static int settled(int negative, const fixed *a, int n, double *result) {
+FC_INLINE int settled(int negative, const fixed *a, int n, double *result) {
     const fixed error = {{ERROR}};
     if (!is_less(&error, a, n)) return 0;
     const fixed low = subtract(a, &error, n), high = add(a, &error, n);
@@ -160,8 +153,26 @@ static uint64_t taken_apart(double x, int *exponent) {
     return field ? fraction | UINT64_C(1) << 52 : fraction;
 }
 
-/* Clause: NUM-ELEM-1.  x > 0 and finite, NaN otherwise.
-   x = 2^e m / 2^53 with m / 2^53 in [0.7, 1.41); ln m = 2 artanh s = 2 (s + s^3/3 + s^5/5 + ...), s = (m - 1) / (m + 1) */
+/* ln(m / whole) + e ln 2 with n limbs, if they settle it.
+   ln y = 2 artanh s = 2 (s + s^3/3 + s^5/5 + ...), s = (y - 1) / (y + 1), |s| < 0.172 */
+FC_INLINE int ln_with(uint64_t m, uint64_t whole, int e, int n, double *result) {
+    const int negative = m < whole;
+    const fixed difference = fixed_of(negative ? whole - m : m - whole, 0, n), s = divide(&difference, m + whole, n);
+    const fixed square = multiply(&s, &s, n);
+    fixed term = s, sum = s;
+    for (uint64_t k = 3; !is_zero(&term, n); k += 2) {
+        term = multiply(&term, &square, n);
+        const fixed part = divide(&term, k, n);
+        sum = add(&sum, &part, n);
+    }
+    sum = times(&sum, 2, n);
+    const fixed ln2 = fixed_constant(LN_2, n), scaled = times(&ln2, (uint64_t)(e < 0 ? -e : e), n);
+    int sign;
+    const fixed total = add_signed(negative, &sum, e < 0, &scaled, &sign, n);
+    return settled(sign, &total, n, result);
+}
+
+/* Clause: NUM-ELEM-1.  x > 0 and finite, NaN otherwise.  x = 2^e m / whole with m / whole in [0.7, 1.42) */
 double fc_exact_ln(double x) {
     if (!(x > 0 && x < __builtin_inf())) return not_a_number;
     if (x == 1) return 0;
@@ -176,49 +187,43 @@ double fc_exact_ln(double x) {
         whole = one << 1;
         e++;
     }
-    const int negative = m < whole;
-    for (int n = 2; n <= FX_LIMBS; n++) {
-        const fixed difference = fixed_of(negative ? whole - m : m - whole, 0, n), s = divide(&difference, m + whole, n);
-        const fixed square = multiply(&s, &s, n);
-        fixed term = s, sum = s;
-        for (uint64_t k = 3; !is_zero(&term, n); k += 2) {
-            term = multiply(&term, &square, n);
-            const fixed part = divide(&term, k, n);
-            sum = add(&sum, &part, n);
-        }
-        sum = times(&sum, 2, n);
-        const fixed ln2 = fixed_constant(LN_2, n), scaled = times(&ln2, (uint64_t)(e < 0 ? -e : e), n);
-        int sign;
-        const fixed total = add_signed(negative, &sum, e < 0, &scaled, &sign, n);
-        double result;
-        if (settled(sign, &total, n, &result)) return result;
-    }
+    double result = not_a_number;
+    if (ln_with(m, whole, e, 2, &result)) return result; /* a constant number of limbs, which the compiler unrolls */
+    for (int n = 3; n <= FX_LIMBS; n++)
+        if (ln_with(m, whole, e, n, &result)) return result;
     abort();
 }
 
-/* sin(x + quarters * pi/2) for 2^-27 <= x < 8: nearest multiple of pi/2 taken off, then the Taylor series */
+/* sin(mantissa * 2^exponent + quarters * pi/2) with n limbs, if they settle it: the nearest multiple of pi/2 taken off, then
+   the Taylor series */
+FC_INLINE int sine_with(uint64_t mantissa, int exponent, int quarters, int n, double *result) {
+    const fixed half_pi = fixed_constant(HALF_PI, n), quarter_pi = divide(&half_pi, 2, n);
+    fixed r = fixed_of(mantissa, exponent, n);
+    int negative = 0, j = quarters;
+    for (; !negative && is_less(&quarter_pi, &r, n); j++) r = add_signed(0, &r, 1, &half_pi, &negative, n);
+    const fixed square = multiply(&r, &r, n);
+    const int cosine = j & 1;
+    fixed term = cosine ? fixed_of(1, 0, n) : r, plus = term, minus = fixed_of(0, 0, n);
+    for (uint64_t i = cosine ? 1 : 2; !is_zero(&term, n); i += 4) { /* two terms a turn */
+        term = multiply(&term, &square, n);
+        term = divide(&term, i * (i + 1), n);
+        minus = add(&minus, &term, n);
+        term = multiply(&term, &square, n);
+        term = divide(&term, (i + 2) * (i + 3), n);
+        plus = add(&plus, &term, n);
+    }
+    const fixed total = subtract(&plus, &minus, n);
+    return settled((cosine ? 0 : negative) ^ (j >> 1 & 1), &total, n, result);
+}
+
+/* sin(x + quarters * pi/2) for 2^-27 <= x < 8 */
 static double turned_sine(double x, int quarters) {
     int exponent;
     const uint64_t mantissa = taken_apart(x, &exponent);
-    for (int n = 2; n <= FX_LIMBS; n++) {
-        const fixed half_pi = fixed_constant(HALF_PI, n), quarter_pi = divide(&half_pi, 2, n);
-        fixed r = fixed_of(mantissa, exponent, n);
-        int negative = 0, j = quarters;
-        for (; !negative && is_less(&quarter_pi, &r, n); j++) r = add_signed(0, &r, 1, &half_pi, &negative, n);
-        const fixed square = multiply(&r, &r, n);
-        const int cosine = j & 1;
-        fixed term = cosine ? fixed_of(1, 0, n) : r, sums[2]; /* terms to add, terms to take off */
-        sums[0] = term;
-        memset(&sums[1], 0, sizeof sums[1]);
-        for (uint64_t i = cosine ? 1 : 2, odd = 1; !is_zero(&term, n); i += 2, odd ^= 1) {
-            term = multiply(&term, &square, n);
-            term = divide(&term, i * (i + 1), n);
-            sums[odd] = add(&sums[odd], &term, n);
-        }
-        const fixed total = subtract(&sums[0], &sums[1], n);
-        double result;
-        if (settled((cosine ? 0 : negative) ^ (j >> 1 & 1), &total, n, &result)) return result;
-    }
+    double result = not_a_number;
+    if (sine_with(mantissa, exponent, quarters, 2, &result)) return result;
+    for (int n = 3; n <= FX_LIMBS; n++)
+        if (sine_with(mantissa, exponent, quarters, n, &result)) return result;
     abort();
 }
 

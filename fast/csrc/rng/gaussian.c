@@ -41,12 +41,12 @@ FC_INLINE fv reduced_angle(fv k, uv *quarter) {
 /* r * cos and r * sin of x + quarter * pi/2, for |x| <= pi/4 */
 FC_INLINE void polar_form(fv r, fv x, uv quarter, fv *cosine, fv *sine) {
     const fv q = fv_mul(x, x);
-    fv a = fv_fma(fv_all(-0x1.a961a0d500556p-26), q, fv_all(0x1.71d76d14a7cbfp-19));
-    fv b = fv_fma(fv_all(-0x1.23c97e3522a9fp-22), q, fv_all(0x1.a00eb9ae31428p-16));
-    a = fv_fma(a, q, fv_all(-0x1.a019f93965684p-13));
-    b = fv_fma(b, q, fv_all(-0x1.6c16b348ba111p-10));
-    a = fv_fma(a, q, fv_all(0x1.1111110c8730cp-7));
-    b = fv_fma(b, q, fv_all(0x1.55555545c511bp-5));
+    fv a = fv_fma(fv_all(-0x1.a961a1c9e236dp-26), q, fv_all(0x1.71d76d1759901p-19));
+    fv b = fv_fma(fv_all(-0x1.23c97e8e6d7f0p-22), q, fv_all(0x1.a00eb9b04b1eep-16));
+    a = fv_fma(a, q, fv_all(-0x1.a019f9396a969p-13));
+    b = fv_fma(b, q, fv_all(-0x1.6c16b348be5a1p-10));
+    a = fv_fma(a, q, fv_all(0x1.1111110c8734ap-7));
+    b = fv_fma(b, q, fv_all(0x1.55555545c5185p-5));
     a = fv_fma(a, q, fv_all(-0x1.5555555552239p-3));
     b = fv_fma(b, q, fv_all(-0x1.ffffffffe98afp-2));
     a = fv_fma(a, fv_mul(q, x), x);   /* sin x */

@@ -19,14 +19,21 @@ FC_INLINE float of_bits(uint32_t bits) {
     return x;
 }
 
-/* Clause: RNG-FAST-1 */
-FC_INLINE float ln(float u) {
+/*
+ * The clause's steps, cut where a long dependency chain would wait for itself: each of the following is one pass over a
+ * block (see gaussian.c).  Clause: RNG-FAST-1
+ */
+
+/* u = 2^e (1 + f), with 1 + f in [0.707, 1.414) */
+FC_INLINE void split(float u, float *e, float *f) {
     const uint32_t bits = bits_of(u);
     float m = of_bits((bits & 0x7fffff) | 0x3f000000); /* in [1/2, 1) */
-    const uint32_t low = m < 0.7071067811865476f;
+    const int32_t low = m < 0.7071067811865476f;
     m = low ? m + m : m;
-    const float e = (float)((int32_t)(bits >> 23) - 126 - (int32_t)low);
-    const float f = m - 1.0f, z = f * f;
+    *e = (float)((int32_t)(bits >> 23) - 126 - low);
+    *f = m - 1.0f;
+}
+FC_INLINE float ln_polynomial(float f) {
     float p = 7.0376836292e-2f;
     p = p * f + -1.1514610310e-1f;
     p = p * f + 1.1676998740e-1f;
@@ -35,30 +42,42 @@ FC_INLINE float ln(float u) {
     p = p * f + -1.6668057665e-1f;
     p = p * f + 2.0000714765e-1f;
     p = p * f + -2.4999993993e-1f;
-    p = p * f + 3.3333331174e-1f;
+    return p * f + 3.3333331174e-1f;
+}
+FC_INLINE float radius_of(float e, float f, float p) {
+    const float z = f * f;
     float y = (f * z) * p;
     y += e * -2.12194440e-4f;
     y -= 0.5f * z;
     y = f + y;
-    return y + e * 0.693359375f;
+    const float ln = y + e * 0.693359375f;
+    return __builtin_sqrtf(-2.0f * ln);
 }
-
-/* Clause: RNG-FAST-1.  (r * cos) and (r * sin) of a turn u in [0, 1] */
-FC_INLINE void polar_form(float r, float u, float *cosine, float *sine) {
+/* a turn u in [0, 1] as an angle in [-pi/4, pi/4] and a number of quarter turns */
+FC_INLINE float quarters(float u, float *j) {
     const float t = u * 4.0f;
-    const int32_t j = (int32_t)(t + 0.5f); /* t is not negative: truncation is floor */
-    const float g = (t - (float)j) * 1.5707963267948966f, z = g * g;
+    *j = (float)(int32_t)(t + 0.5f); /* t is not negative: truncation is floor */
+    return (t - *j) * 1.5707963267948966f;
+}
+FC_INLINE float sine_of(float g) {
+    const float z = g * g;
     float s = -1.9515295891e-4f;
     s = s * z + 8.3321608736e-3f;
     s = s * z + -1.6666654611e-1f;
-    s = g + (g * z) * s;
+    return g + (g * z) * s;
+}
+FC_INLINE float cosine_of(float g) {
+    const float z = g * g;
     float c = 2.443315711809948e-5f;
     c = c * z + -1.388731625493765e-3f;
     c = c * z + 4.166664568298827e-2f;
-    c = FC_PLANT(FAST_CONTRACTED, (1.0f - 0.5f * z) + (z * z) * c, (float)((double)(1.0f - 0.5f * z) + (double)(z * z) * c));
-    const uint32_t q = (uint32_t)j, swapped = (bits_of(s) ^ bits_of(c)) & (0 - (q & 1));
-    *sine = r * of_bits((bits_of(s) ^ swapped) ^ (q & 2) << 30);
-    *cosine = r * of_bits((bits_of(c) ^ swapped) ^ ((q + 1) & 2) << 30);
+    return FC_PLANT(FAST_CONTRACTED, (1.0f - 0.5f * z) + (z * z) * c, (float)((double)(1.0f - 0.5f * z) + (double)(z * z) * c));
+}
+/* sine and cosine of g to (r * cos) * scale and (r * sin) * scale, by quadrants */
+FC_INLINE void polar_form(float r, float scale, float j, float *sine, float *cosine) {
+    const uint32_t q = (uint32_t)(int32_t)j, s = bits_of(*sine), c = bits_of(*cosine), swapped = (s ^ c) & (0 - (q & 1));
+    *sine = r * of_bits((s ^ swapped) ^ (q & 2) << 30) * scale;
+    *cosine = r * of_bits((c ^ swapped) ^ ((q + 1) & 2) << 30) * scale;
 }
 
 FC_INLINE void interleave(const float *even, const float *odd, int m, int stream, fc_any_f32 *out) {
@@ -86,20 +105,23 @@ FC_INLINE void interleave(const float *even, const float *odd, int m, int stream
 /* m pairs (a multiple of FC_WORDS) */
 FC_INLINE void fill_block(uint64_t seed, uint64_t pair, float scale, int stream, int m, fc_any_f32 *out) {
     _Alignas(64) uint64_t words[BLOCK];
-    _Alignas(64) float radius[BLOCK], turn[BLOCK], cosine[BLOCK], sine[BLOCK];
+    _Alignas(64) float unit[BLOCK], e[BLOCK], f[BLOCK], p[BLOCK], radius[BLOCK], sine[BLOCK], cosine[BLOCK];
+    float *const j = e, *const g = f; /* the same memory, used in turn */
     const uint64_t state = fc_state(seed, 2 * pair);
     fc_words(state, 2 * FC_GAMMA, words, m);
     for (int i = 0; i < m; i += FV_LANES)
-        fv_store_f32(radius + i, fv_mul(fv_add(fv_of_top_53(uv_load(words + i)), fv_all(0x1p11)), fv_all(0x1p-64)));
+        fv_store_f32(unit + i, fv_mul(fv_add(fv_of_top_53(uv_load(words + i)), fv_all(0x1p11)), fv_all(0x1p-64)));
+    for (int i = 0; i < m; i++) split(unit[i], &e[i], &f[i]);
+    for (int i = 0; i < m; i++) p[i] = ln_polynomial(f[i]);
+    for (int i = 0; i < m; i++) radius[i] = radius_of(e[i], f[i], p[i]);
     fc_words(state + FC_GAMMA, 2 * FC_GAMMA, words, m);
-    for (int i = 0; i < m; i += FV_LANES) fv_store_f32(turn + i, fv_mul(fv_of_top_53(uv_load(words + i)), fv_all(0x1p-64)));
-    for (int i = 0; i < m; i++) radius[i] = __builtin_sqrtf(-2.0f * ln(radius[i]));
+    for (int i = 0; i < m; i += FV_LANES) fv_store_f32(unit + i, fv_mul(fv_of_top_53(uv_load(words + i)), fv_all(0x1p-64)));
+    for (int i = 0; i < m; i++) g[i] = quarters(unit[i], &j[i]);
     for (int i = 0; i < m; i++) {
-        float c, s;
-        polar_form(radius[i], turn[i], &c, &s);
-        cosine[i] = c * scale;
-        sine[i] = s * scale;
+        sine[i] = sine_of(g[i]);
+        cosine[i] = cosine_of(g[i]);
     }
+    for (int i = 0; i < m; i++) polar_form(radius[i], scale, j[i], &sine[i], &cosine[i]);
     interleave(cosine, sine, m, stream, out);
 }
 

@@ -17,10 +17,10 @@ FC_INLINE fv fv_scaled_ln(fv v, int shift, double c) {
     const fv m = fv_of_bits(uv_sub(bits, uv_sub(uv_and(t, uv_all(UINT64_C(0xfff0000000000000))), uv_all(bias))));
     const fv s = fv_div(fv_sub(m, fv_all(1)), fv_add(m, fv_all(1)));
     const fv q = fv_mul(s, s);
-    fv p = fv_fma(fv_all(c * 0x1.9111be84427f6p-3), q, fv_all(c * 0x1.c62b59512a143p-3));
-    p = fv_fma(p, q, fv_all(c * 0x1.249411191694ep-2));
-    p = fv_fma(p, q, fv_all(c * 0x1.999996ab53bb8p-2));
-    p = fv_fma(p, q, fv_all(c * 0x1.555555561d7c9p-1));
+    fv p = fv_fma(fv_all(c * 0x1.9111bd5e4cd67p-3), q, fv_all(c * 0x1.c62b5960b45f7p-3));
+    p = fv_fma(p, q, fv_all(c * 0x1.24941118fe939p-2));
+    p = fv_fma(p, q, fv_all(c * 0x1.999996ab538a6p-2));
+    p = fv_fma(p, q, fv_all(c * 0x1.555555561d7d1p-1));
     p = fv_fma(p, q, fv_all(c * 2));
     return fv_fma(s, p, fv_mul(e, fv_all(c * 0x1.62e42fefa39efp-1)));
 }

@@ -5,11 +5,10 @@
 #ifndef FC_RNG_WORD_H
 #define FC_RNG_WORD_H
 #include "core/fault.h"
+#include "core/inline.h"
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
-
-#define FC_INLINE static inline __attribute__((always_inline))
 
 #define FC_GAMMA FC_PLANT(WORD_GAMMA, UINT64_C(0x9e3779b97f4a7c15), UINT64_C(0x9e3779b97f4a7c17))
 #define FC_MIX_1 UINT64_C(0xbf58476d1ce4e5b9)
