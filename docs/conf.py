@@ -18,6 +18,7 @@ extensions = [
     "sphinx.ext.autodoc",
     "sphinx.ext.mathjax",
     "sphinx.ext.napoleon",
+    "clause_lines",
     "records",
 ]
 exclude_patterns = ["_build"]
@@ -38,6 +39,11 @@ nitpicky = True
 nitpick_ignore = [
     # annotations of the standard library and numpy: their inventories are on the network, the build is not
     ("py:class", "Buffer"),
+    ("py:class", "types.MappingProxyType"),
+    # words of numpydoc parameter lines
+    ("py:class", "buffer"),
+    ("py:class", "ndarray"),
+    ("py:class", "optional"),
     ("py:class", "np.dtype"),
     ("py:class", "np.generic"),
 ]
