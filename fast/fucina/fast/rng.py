@@ -218,10 +218,10 @@ def kaiming_uniform_fill_at(seed: int, first: int, out: Buffer, fan_in: int) -> 
     """
     key = u64("seed", seed)
     start, memory = _window(first, out, DType.f32)
-    fan = whole("fan_in", fan_in, "RNG-SEED-1")
+    fan = whole("fan_in", fan_in, "RNG-KAIMING-2")
     if fan < 1:
         raise InvalidBounds(f"fan_in must be at least 1, got {integer_shown(fan)}", clause="RNG-KAIMING-2")
-    fan = u64("fan_in", fan)
+    fan = u64("fan_in", fan, "RNG-KAIMING-2")
     lib.fc_kaiming_uniform(key, start, fan, memory.pointer("float *"), memory.count)
 
 
