@@ -188,7 +188,7 @@ void FC_K(gaussian)(uint64_t seed, uint64_t first, float scale, float *aligned_o
         const int m = fc_whole_runs((int)made);
         if (skip || take != 2 * (size_t)m) {
             fill_block(seed, first / 2, wide, plain, 0, m, some);
-            memcpy(out, some + skip, FC_PLANT(GAUSS_ODD_LENGTH, take, 2 * made - skip) * sizeof *out);
+            memcpy(out, some + skip, FC_PLANT(GAUSS_ODD_LENGTH, take, skip ? take : 2 * made) * sizeof *out);
         } else if (streaming && (uintptr_t)out % 16 == 0)
             fill_block(seed, first / 2, wide, plain, 1, m, out);
         else
