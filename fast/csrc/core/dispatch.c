@@ -5,6 +5,9 @@
 #include "core/dispatch.h"
 #include "fucina.h"
 #include <stdatomic.h>
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
 
 #if defined(__x86_64__)
 #define FC_LEVELS(X) X(baseline) X(avx2)
@@ -33,8 +36,9 @@ int fc_isa_usable(int level) {
     if (level < 0 || level >= LEVELS) return 0;
 #if defined(__x86_64__)
     if (level == 1) {
+        unsigned a, b, c, d; /* not every compiler's __builtin_cpu_supports knows f16c */
         __builtin_cpu_init();
-        return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("f16c");
+        return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __get_cpuid(1, &a, &b, &c, &d) && (c & bit_F16C);
     }
 #endif
     return 1;
