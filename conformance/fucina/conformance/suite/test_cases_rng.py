@@ -204,6 +204,8 @@ def test_case_o_r14_pinned_hash(impl: Any, name: str, record: str, record_proper
             done = stop
         assert digest.hexdigest() == frozen["sha256_le_f32"], f"O-R14, {record}: {digest.hexdigest()}"
         return
-    scaled(impl, record_property, frozen["count"], len(frozen["sample_bits"]), f"{record}, values of the pinned digest")
-    got = [fill(impl, frozen["seed"], 1, *values, first=j * frozen["sample_every"]) for j in range(0, 256, 5)]
-    assert_bits(np.concatenate(got), np.array(frozen["sample_bits"][::5], np.uint32), dtype=DType.f32, what="O-R14")
+    samples = np.array(frozen["sample_bits"], np.uint32)
+    scaled(impl, record_property, frozen["count"], samples.size, "values of the pinned digest")
+    places = range(0, frozen["count"], frozen["sample_every"])
+    got = [fill(impl, frozen["seed"], 1, *values, first=place) for place in places]
+    assert_bits(np.concatenate(got), samples, dtype=DType.f32, what="O-R14")

@@ -25,9 +25,9 @@ def test_casts(impl: Any, source: DType, record_property: Note) -> None:
     # the answer of a long array is that of a short one, over and over
     some = vectors.load("dtype_cast_scalar")[f"in_{source.name}"]
     inputs = np.tile(some, 1 + 500 // some.size)
+    touched = scaled(impl, record_property, CAST_BYTES, 3_000, "bytes touched by one cast")
     for into in SCALARS:
-        width = STORAGE[source].itemsize + STORAGE[into].itemsize
-        n = scaled(impl, record_property, CAST_BYTES // width + 29, 600, f"elements {source.name} -> {into.name}")
+        n = touched // (STORAGE[source].itemsize + STORAGE[into].itemsize) + 29
         answer = cast(impl, source, into, inputs)
         given = np.resize(inputs, n).view(STORAGE[source])
         around = np.full((n + 2 * GUARD) * STORAGE[into].itemsize, 0xAA, dtype=np.uint8)
@@ -49,7 +49,7 @@ def test_casts(impl: Any, source: DType, record_property: Note) -> None:
 @pytest.mark.parametrize("fill", ELEMENTWISE, ids=str)
 def test_fills(impl: Any, fill: Fill, record_property: Note) -> None:
     size = np.dtype(fill.format).itemsize
-    n = scaled(impl, record_property, FILL_BYTES // size + 37, 700, "values in one call and in pieces")
+    n = scaled(impl, record_property, FILL_BYTES, 2_400, "bytes of one fill, whole and in pieces") // size + 37
     for first in (0, 1):
         around = np.full((n + 2 * GUARD) * size, 0xAA, dtype=np.uint8)
         out = around.view(fill.format)[GUARD - 1 : GUARD - 1 + n]

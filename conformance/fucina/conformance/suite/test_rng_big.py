@@ -51,7 +51,7 @@ def test_digest(impl: Any, name: str, record_property: Note) -> None:
     record, fill, values = _record(name)
     if not quick(impl):
         length = scaled(
-            impl, record_property, record["count"], record["sample_every"] // 32 + 1, f"{name}, one stretch"
+            impl, record_property, record["count"], record["sample_every"] // 32 + 1, "values of a frozen digest"
         )
         counted = fill if fill.counted else by_name(f"{fill.name}_at")
         start = record["sample_every"] - length + 1
