@@ -31,7 +31,11 @@ def _one_build(
     build: Build, place: Path, files: dict[str, Path], sets: tuple[CallSet, ...], progress: Progress, task: Any
 ) -> tuple[list[Played], int]:
     """Compile one build, run its C tests and play every set on its targets."""
-    programs = targets.build(build, place)
+    try:
+        programs = targets.build(build, place)
+    except RuntimeError as error:
+        progress.advance(task, 1 + len(build.targets))
+        return [Played(target, problems=[str(error)]) for target in build.targets], 0
     tests = [
         "meson",
         "test",
@@ -68,12 +72,15 @@ def _one_build(
 def _differences(results: list[Played], sets: tuple[CallSet, ...]) -> list[str]:
     """Return a line for every problem and for every digest that is not the first target's."""
     lines = [f"{r.target.name}: {problem}" for r in results for problem in r.problems]
+    if not any(r.digests for r in results):
+        return lines
     for calls in sets:
-        first = results[0].digests[calls.name]
+        first, *others = (r for r in results if r.digests)
         lines += [
-            f"{r.target.name}: {calls.name}: digest {r.digests[calls.name]}, {results[0].target.name} has {first}"
-            for r in results[1:]
-            if r.digests[calls.name] != first
+            f"{r.target.name}: {calls.name}: digest {r.digests[calls.name]}, "
+            f"{first.target.name} has {first.digests[calls.name]}"
+            for r in others
+            if r.digests[calls.name] != first.digests[calls.name]
         ]
     return lines
 
@@ -85,8 +92,8 @@ def _table(results: list[Played], sets: tuple[CallSet, ...]) -> Table:
     table.add_column("SHA-256 of all outputs")
     table.add_column("targets that agree", justify="right")
     for calls in sets:
-        digest = results[0].digests[calls.name]
-        agree = sum(r.digests[calls.name] == digest for r in results)
+        digest = next((r.digests[calls.name] for r in results if r.digests), "")
+        agree = sum(r.digests.get(calls.name) == digest for r in results) if digest else 0
         style = "green" if agree == len(results) else "bold red"
         cells = (
             calls.name,
@@ -156,11 +163,7 @@ def main() -> int:
             console.print(f"[red]{tool} is missing: apt-get install {packages}")
         return 2
     with tempfile.TemporaryDirectory(prefix="fucina-elsewhere-") as folder:
-        try:
-            results, tests, sets = _all(builds, Path(folder), console, options.jobs)
-        except RuntimeError as error:  # a build
-            console.print(str(error), style="red", markup=False)
-            return 1
+        results, tests, sets = _all(builds, Path(folder), console, options.jobs)
     console.print(_table(results, sets))
     lines = _differences(results, sets)
     for line in lines:
