@@ -1,6 +1,6 @@
 /*
- * The cast loop for AVX2 with F16C.  step() makes 32 bytes of output; every function switches on constants, so that each kernel
- * of bridge/casts.c holds the instructions of its own pair only.  F16C and the conversion instructions quiet a NaN and keep its
+ * The cast loop for AVX2 with F16C.  A step makes 32 bytes of output; every function switches on constants, so that each
+ * kernel of bridge/casts.c holds the instructions of its own pair only.  F16C and the conversion instructions quiet a NaN and keep its
  * sign and top payload bits, which is what NUM-NAN-1 asks for.
  */
 #ifndef FC_AVX2_H
@@ -200,24 +200,25 @@ FC_INLINE int is_copy(int source, int target) {
     return source == target || (numbers && fc_size_of(source) == fc_size_of(target));
 }
 
-FC_INLINE __m256i step(int source, int target, int mode, const char *p) {
-    if (is_copy(source, target)) return load32(p);
-    switch (target) {
-    case FC_bool: return step_bool(source, p);
-    case FC_u8:
-    case FC_i8: return step_byte(source, target, p);
-    case FC_f8_e4m3:
-    case FC_f8_e5m2: return step_f8(source, target, mode, p);
-    case FC_u16:
-    case FC_i16: return step_word(source, target, p);
-    case FC_f16: return step_f16(source, mode, p);
-    case FC_bf16: return step_bf16(source, mode, p);
-    case FC_i32: return is_integer(source) ? load_i32x8(source, p) : integers_of_floats(source, target, p);
-    case FC_f32: return _mm256_castps_si256(load_f32x8(source, target, mode, p));
-    case FC_i64: return is_integer(source) ? load_i64x4(source, p) : i64_of_f64(load_f64x4(source, 0, p));
-    default: return _mm256_castpd_si256(load_f64x4(source, mode, p));
+/* One function per target, as the kernels of bridge/casts.c name them: a kernel then takes in the code of one target only. */
+#define FC_STEP_TO(target, expression)                                              \
+    FC_INLINE __m256i step_to_##target(int source, int mode, const char *p) {       \
+        (void)mode;                                                                 \
+        return is_copy(source, FC_##target) ? load32(p) : (expression);             \
     }
-}
+FC_STEP_TO(bool, step_bool(source, p))
+FC_STEP_TO(u8, step_byte(source, FC_u8, p))
+FC_STEP_TO(u16, step_word(source, FC_u16, p))
+FC_STEP_TO(i8, step_byte(source, FC_i8, p))
+FC_STEP_TO(i16, step_word(source, FC_i16, p))
+FC_STEP_TO(i32, is_integer(source) ? load_i32x8(source, p) : integers_of_floats(source, FC_i32, p))
+FC_STEP_TO(i64, is_integer(source) ? load_i64x4(source, p) : i64_of_f64(load_f64x4(source, 0, p)))
+FC_STEP_TO(f16, step_f16(source, mode, p))
+FC_STEP_TO(bf16, step_bf16(source, mode, p))
+FC_STEP_TO(f32, _mm256_castps_si256(load_f32x8(source, FC_f32, mode, p)))
+FC_STEP_TO(f64, _mm256_castpd_si256(load_f64x4(source, mode, p)))
+FC_STEP_TO(f8_e4m3, step_f8(source, FC_f8_e4m3, mode, p))
+FC_STEP_TO(f8_e5m2, step_f8(source, FC_f8_e5m2, mode, p))
 
 /*
  * A cast that touches STREAM_BYTES writes past the caches: its output would not stay there, and its lines need not be read
@@ -226,12 +227,14 @@ FC_INLINE __m256i step(int source, int target, int mode, const char *p) {
  */
 enum { STREAM_BYTES = 12 << 20, PREFETCH_BYTES = 640, SHORT_COPY_BYTES = 4096 };
 
+typedef __m256i step_function(int source, int mode, const char *p);
+
 /*
  * Clauses: BRIDGE-FLOAT-1, BRIDGE-INT-1, BRIDGE-INT-2, BRIDGE-BOOL-2, BRIDGE-SCALAR-2, BRIDGE-ARRAY-4
  * Two steps, one cache line of output, at a time; the last pair ends at the last element and so overlaps the one before it, where
  * both write the same bytes.
  */
-FC_INLINE void cast_loop(int source, int target, int mode, const void *input, void *output, size_t n, fc_cast_kernel *self) {
+FC_INLINE void cast_lines(int source, int target, int mode, step_function *step, const void *input, void *output, size_t n, fc_cast_kernel *self) {
     const char *in = input;
     char *out = output;
     const size_t in_size = fc_size_of(source), out_size = fc_size_of(target), lanes = 32 / out_size, in_step = lanes * in_size;
@@ -259,7 +262,7 @@ FC_INLINE void cast_loop(int source, int target, int mode, const void *input, vo
     for (;;) {
         for (; out <= last; in += 2 * in_step, out += 64) {
             for (size_t line = 0; line < 2 * in_step; line += 64) prefetch(in + line + PREFETCH_BYTES);
-            const __m256i low = step(source, target, mode, in), high = step(source, target, mode, in + in_step);
+            const __m256i low = step(source, mode, in), high = step(source, mode, in + in_step);
             if (streaming) {
                 stream32(out, low);
                 stream32(out + 32, high);
@@ -275,5 +278,7 @@ FC_INLINE void cast_loop(int source, int target, int mode, const void *input, vo
         streaming = 0;
     }
 }
+
+#define FC_CAST_LOOP(source, target, mode, in, out, n, self) cast_lines(FC_##source, FC_##target, mode, step_to_##target, in, out, n, self)
 
 #endif

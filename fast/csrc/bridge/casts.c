@@ -1,6 +1,6 @@
 /*
- * The cast kernels of one level: one function per entry of bridge/pairs.h, each an instance of the level's cast_loop() with
- * constant dtypes and mode.  A level writes cast_loop() in its own way: bridge/plain.h (any CPU) or bridge/avx2.h.
+ * The cast kernels of one level: one function per entry of bridge/pairs.h, each an instance of the level's FC_CAST_LOOP with
+ * constant dtypes and mode: bridge/plain.h (any CPU) or bridge/avx2.h.
  */
 #include "core/kernels.h"
 #include "fucina.h"
@@ -20,7 +20,7 @@ enum {
 
 #define KERNEL(source, target, mode)                                                                                   \
     static void cast_##source##_##target##_##mode(const void *in, void *out, size_t n) {                               \
-        cast_loop(FC_##source, FC_##target, MODE_##mode, in, out, n, cast_##source##_##target##_##mode);               \
+        FC_CAST_LOOP(source, target, MODE_##mode, in, out, n, cast_##source##_##target##_##mode);               \
     }
 #define ENTRY(source, target, mode) [MODE_##mode][FC_##source][FC_##target] = cast_##source##_##target##_##mode,
 

@@ -121,13 +121,14 @@ FC_INLINE void cast_element(int source, int target, int mode, const void *in, vo
 }
 
 /* Clauses: BRIDGE-FLOAT-1, BRIDGE-INT-1, BRIDGE-INT-2, BRIDGE-BOOL-2, BRIDGE-SCALAR-2 */
-FC_INLINE void cast_loop(int source, int target, int mode, const void *restrict in, void *restrict out, size_t n, fc_cast_kernel *self) {
-    (void)self;
+FC_INLINE void cast_elements(int source, int target, int mode, const void *restrict in, void *restrict out, size_t n) {
     if (source == target) {
         memcpy(out, in, n * fc_size_of(source));
         return;
     }
     for (size_t i = 0; i < n; i++) cast_element(source, target, mode, in, out, i);
 }
+
+#define FC_CAST_LOOP(source, target, mode, in, out, n, self) cast_elements(FC_##source, FC_##target, mode, in, out, n)
 
 #endif
