@@ -1,11 +1,11 @@
 """Compute the error bounds of the gaussian and gumbel kernels, and check bounds.h against them (see BOUNDS.md).
 
-    python bounds.py                  the figures of BOUNDS.md; fails if a constant of bounds.h is below its bound or blunt
-    python bounds.py coefficients     where the polynomials come from: minimax coefficients, to be rounded and judged above
+    python bounds.py                the figures of BOUNDS.md; fails if bounds.h is below a bound, or blunt
+    python bounds.py coefficients   the minimax coefficients, as doubles, whose error is then judged above
 
 The polynomials and constants are read out of the C sources, so the figures are those of the code that is compiled.
-Polynomial errors are rigorous: the difference to a Taylor polynomial with rational coefficients is moved to the middle of
-each of many intervals, exactly, and bounded there by the sum of its absolute terms; the tail of the series is added.
+Polynomial errors are rigorous: the difference to a Taylor polynomial with rational coefficients is moved, exactly, to
+the middle of each of many intervals and bounded there by the sum of its absolute terms; the series' tail is added.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from __future__ import annotations
 import re
 import sys
 from fractions import Fraction
-from math import factorial, log
+from math import factorial, log, log2
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +29,7 @@ Polynomial = list[Fraction]  # lowest degree first
 
 
 def fraction(text: str) -> Fraction:
+    """Return the value of a hexadecimal constant."""
     return Fraction(float.fromhex(text))
 
 
@@ -39,22 +40,21 @@ def hex_in(file: str, start: str, end: str) -> list[Fraction]:
     return [fraction(t) for t in re.findall(HEX, text[first : text.index(end, first)])]
 
 
-def bits(value: Fraction | float) -> str:
-    return (
-        f"2^{float(mp.log(mp.mpf(value.numerator) / value.denominator, 2)):.2f}"
-        if isinstance(value, Fraction)
-        else f"{value}"
-    )
+def bits(value: Fraction) -> str:
+    """Show an error as a power of two."""
+    return f"2^{log2(value):.2f}"
 
 
 def units(value: Fraction) -> str:
+    """Show an error in units of u."""
     return f"{float(value / U):.2f} u"
 
 
 def of_mp(value: Any) -> Fraction:
     """Return an mpf as a fraction, exactly."""
     sign, mantissa, exponent, _ = value._mpf_
-    return Fraction(-mantissa if sign else mantissa) * Fraction(2) ** exponent
+    size: Fraction = Fraction(int(mantissa)) * Fraction(2) ** int(exponent)
+    return -size if sign else size
 
 
 mp.mp.prec = 700
@@ -63,6 +63,7 @@ LN_2 = of_mp(mp.log(2))
 
 
 def at(p: Polynomial, x: Fraction) -> Fraction:
+    """Return p(x)."""
     value = Fraction(0)
     for c in reversed(p):
         value = value * x + c
@@ -111,8 +112,8 @@ def logarithm(fused: bool) -> Fraction:
     """Bound the relative error of fv_scaled_ln."""
     *coefficients, ln_2 = hex_in("logarithm.h", "fv p = fv_fma", "#endif")
     p = [Fraction(2), *reversed(coefficients)]  # of c * 2 artanh(s) / s, c taken out: it is a power of two
-    (sqrt_half,) = (fraction(t) for t in ["0x1.6a09e667f3bcdp-1"])
     assert "0x3fe6a09e667f3bcd" in (HERE / "logarithm.h").read_text()
+    sqrt_half = fraction("0x1.6a09e667f3bcdp-1")
     s = max((1 - sqrt_half) / (1 + sqrt_half), (2 * sqrt_half - 1) / (2 * sqrt_half + 1))
     q = s * s
     series = [Fraction(2, 2 * k + 1) for k in range(18)]
@@ -126,9 +127,8 @@ def logarithm(fused: bool) -> Fraction:
     # e != 0: |e ln 2| is at most twice the result, the series at most the result
     elsewhere = 2 * constant + product + (0 if fused else U) + U
     total = max(near_one, elsewhere) * SECOND_ORDER
-    print(
-        f"    logarithm: polynomial {bits(approximation)}, rounding {units(total - approximation)}, in all {bits(total)}"
-    )
+    rounding = units(total - approximation)
+    print(f"    logarithm: polynomial {bits(approximation)}, rounding {rounding}, in all {bits(total)}")
     return total
 
 
@@ -153,8 +153,6 @@ def reduction(fused: bool) -> Fraction:
 def circle(fused: bool) -> Fraction:
     """Bound the relative error of sine and cosine, given the contract's angle."""
     constants = hex_in("gaussian.c", "const fv q = fv_mul(x, x)", "/* sin x */")
-    a: Polynomial = []
-    b: Polynomial = []
     a0, a1, b0, b1, *rest = constants
     a, b = [a0, a1, *rest[0::2]], [b0, b1, *rest[1::2]]
     sine, cosine = [Fraction(1), *reversed(a)], [Fraction(1), *reversed(b)]
@@ -185,20 +183,20 @@ def circle(fused: bool) -> Fraction:
 
 
 def declared(name: str) -> Fraction:
+    """Return a bound as bounds.h has it."""
     match = re.search(rf"#define {name} FC_PLANT\(\w+, ({HEX}),", (HERE / "bounds.h").read_text())
     assert match, f"bounds.h has no {name}"
     return fraction(match[1])
 
 
 def judge(name: str, bound: Fraction) -> bool:
+    """Compare a bound with the one of bounds.h."""
     constant = declared(name)
-    verdict = (
-        "ok" if bound <= constant <= bound * Fraction(102, 100) else "WRONG: below the bound, or more than 2 % above it"
-    )
-    print(
-        f"{name}: bound {float(bound).hex()} = {bits(bound)} = {units(bound)}, bounds.h has {float(constant).hex()}: {verdict}"
-    )
-    return verdict == "ok"
+    good = bound <= constant <= bound * Fraction(102, 100)
+    verdict = "ok" if good else "WRONG: below the bound, or more than 2 % above it"
+    print(f"{name}: bound {float(bound).hex()} = {bits(bound)} = {units(bound)}")
+    print(f"    bounds.h has {float(constant).hex()}: {verdict}")
+    return good
 
 
 def constants_agree() -> bool:
@@ -214,6 +212,7 @@ def constants_agree() -> bool:
 
 
 def report() -> bool:
+    """Print every figure; return whether bounds.h and the constants hold."""
     gaussian, gumbel = Fraction(0), Fraction(0)
     for fused in (True, False):
         print(f"kernels {'with' if fused else 'without'} fma:")
@@ -260,6 +259,8 @@ def minimax(f: Any, weight: Any, top: Any, degree: int) -> list[Any]:
 
 
 def coefficients() -> None:
+    """Print minimax coefficients, highest degree first."""
+
     def ratio(q: Any) -> Any:
         return mp.atanh(mp.sqrt(q)) / mp.sqrt(q)
 

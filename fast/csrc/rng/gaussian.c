@@ -124,15 +124,7 @@ FC_INLINE int rounded(const polar *in, int m, int plain, int stream, fc_any_f32 
         const __m256d cosine = _mm256_loadu_pd(in->cosine + i), sine = _mm256_loadu_pd(in->sine + i);
         const __m256i low = _mm256_castps_si256(_mm256_shuffle_ps(_mm256_castpd_ps(cosine), _mm256_castpd_ps(sine), 0x88));
         least = _mm256_min_epu32(least, _mm256_and_si256(_mm256_add_epi32(low, offset), mask)); /* all eight values at once */
-        const __m128 c = _mm256_cvtpd_ps(cosine), s = _mm256_cvtpd_ps(sine);
-        const __m128 first = _mm_unpacklo_ps(c, s), second = _mm_unpackhi_ps(c, s);
-        if (stream) {
-            _mm_stream_ps(out + 2 * i, first);
-            _mm_stream_ps(out + 2 * i + 4, second);
-        } else {
-            _mm_storeu_ps(out + 2 * i, first);
-            _mm_storeu_ps(out + 2 * i + 4, second);
-        }
+        fc_store_pairs(out + 2 * i, _mm256_cvtpd_ps(cosine), _mm256_cvtpd_ps(sine), stream);
     }
     if (!plain) {
         for (int i = 0; i < m; i++)

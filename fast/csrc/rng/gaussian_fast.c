@@ -82,17 +82,7 @@ FC_INLINE void polar_form(float r, float scale, float j, float *sine, float *cos
 
 FC_INLINE void interleave(const float *even, const float *odd, int m, int stream, fc_any_f32 *out) {
 #ifdef __AVX2__
-    for (int i = 0; i < m; i += 4) {
-        const __m128 c = _mm_load_ps(even + i), s = _mm_load_ps(odd + i);
-        const __m128 first = _mm_unpacklo_ps(c, s), second = _mm_unpackhi_ps(c, s);
-        if (stream) {
-            _mm_stream_ps(out + 2 * i, first);
-            _mm_stream_ps(out + 2 * i + 4, second);
-        } else {
-            _mm_storeu_ps(out + 2 * i, first);
-            _mm_storeu_ps(out + 2 * i + 4, second);
-        }
-    }
+    for (int i = 0; i < m; i += 4) fc_store_pairs(out + 2 * i, _mm_load_ps(even + i), _mm_load_ps(odd + i), stream);
 #else
     (void)stream;
     for (int i = 0; i < m; i++) {

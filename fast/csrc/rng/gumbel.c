@@ -47,10 +47,7 @@ FC_INLINE int rounded(const double *in, int m, int stream, fc_any_f32 *out) {
         const __m256d y = _mm256_loadu_pd(in + i), d = _mm256_fmadd_pd(_mm256_andnot_pd(sign, y), by, by);
         const __m128 high = _mm256_cvtpd_ps(_mm256_add_pd(y, d)), low = _mm256_cvtpd_ps(_mm256_sub_pd(y, d));
         doubt = _mm_or_ps(doubt, _mm_cmpneq_ps(high, low));
-        if (stream)
-            _mm_stream_ps(out + i, FC_PLANTED(GUMBEL_TEST_DROPPED) ? _mm256_cvtpd_ps(y) : high);
-        else
-            _mm_storeu_ps(out + i, FC_PLANTED(GUMBEL_TEST_DROPPED) ? _mm256_cvtpd_ps(y) : high);
+        fc_store_4(out + i, FC_PLANT(GUMBEL_TEST_DROPPED, high, _mm256_cvtpd_ps(y)), stream);
     }
     return _mm_movemask_ps(doubt);
 }

@@ -38,10 +38,7 @@ FC_INLINE void fill_block(uint64_t state, const mapping *map, int exact, int str
 #ifdef __AVX2__
         const __m256 both = _mm256_insertf128_ps(_mm256_castps128_ps256(_mm256_cvtpd_ps(v.r[0])), _mm256_cvtpd_ps(v.r[1]), 1);
         const __m256 clamped = _mm256_min_ps(_mm256_set1_ps(map->last), both); /* of equals the second, so -0 and +0 stay */
-        if (stream)
-            _mm256_stream_ps((float *)out + i, clamped);
-        else
-            _mm256_storeu_ps((float *)out + i, clamped);
+        fc_store_8(out + i, clamped, stream);
 #else
         (void)stream;
         const float x = (float)v;

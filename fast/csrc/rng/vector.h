@@ -111,7 +111,7 @@ FC_INLINE fv fv_of_halves(uv k, uv high, uv low, fv offset) {
 }
 /* Rounded to f32; out may have any alignment. */
 FC_INLINE void fv_store_f32(fc_any_f32 *p, fv a) {
-    FV_EACH _mm_storeu_ps((float *)p + 4 * i, _mm256_cvtpd_ps(a.r[i]));
+    FV_EACH _mm_storeu_ps((float *)(void *)p + 4 * i, _mm256_cvtpd_ps(a.r[i]));
 }
 #undef FV_MAP_1
 #undef FV_MAP_2
