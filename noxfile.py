@@ -97,6 +97,46 @@ def examples(session: nox.Session) -> None:
 
 
 @nox.session
+def ctest(session: nox.Session) -> None:
+    """The C tests: levels, environment guard, borders of buffers, every kernel against the lowest level."""
+    session.install(*group("build"))
+    build = Path(session.create_tmp()).resolve() / "build"
+    shutil.rmtree(build, ignore_errors=True)
+    session.run("meson", "setup", str(build), "-Dctests=true", "-Dpython=false")
+    session.run("meson", "test", "-C", str(build), "--suite", "full", "--print-errorlogs", *session.posargs)
+
+
+@nox.session
+def asan(session: nox.Session) -> None:
+    """AddressSanitizer and UBSan under the C tests, the tests of fucina.fast and the suite."""
+    install(session, "build", "test", "checks", config=("-Db_sanitize=address,undefined", "-Db_lundef=false"))
+    sanitized = ["python", "-m", "tools.sanitized", "python", "-m"]
+    session.run(*sanitized, "pytest", "-q", "tests/fast")
+    session.run(*sanitized, "fucina.conformance", "--impl", "fucina.fast", *session.posargs)
+
+
+@nox.session
+def meta(session: nox.Session) -> None:
+    """Plant one fault after the other; the suite must turn red at each.  Writes docs/records/meta.json."""
+    install(session, "test", config=("-Dfaults=true",))
+    session.run("python", "-m", "conformance.meta", *session.posargs)
+
+
+@nox.session
+def exhaustive(session: nox.Session) -> None:
+    """All inputs of the conversions that can be enumerated.  Writes docs/records/exhaustive.json."""
+    install(session, "exhaustive")
+    session.run("python", "-m", "tools.exhaustive", *session.posargs)
+
+
+@nox.session
+def elsewhere(session: nox.Session) -> None:
+    """The vectors on other compilers, C libraries, processors, byte orders.  Writes docs/records/elsewhere.json."""
+    install(session, "build", "test")
+    session.run("python", "-m", "tools.elsewhere", *session.posargs)
+
+
+@nox.session
 def bench(session: nox.Session) -> None:
     """Ratios to the peers in one interleaved run: ``-- --quick`` for two minutes, ``-- --all-pairs`` for all casts."""
     install(session, "bench")
