@@ -15,7 +15,7 @@
 #include "rng/unit.h"
 #include "rng/words.h"
 
-enum { BLOCK = 256 }; /* pairs: 18 KiB of arrays on the stack */
+enum { BLOCK = 256 }; /* pairs: 15 KiB of arrays on the stack */
 
 typedef struct {
     double cosine[BLOCK], sine[BLOCK];

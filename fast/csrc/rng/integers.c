@@ -35,10 +35,10 @@ void FC_K(randint)(uint64_t seed, uint64_t first, int64_t low, uint64_t span, in
 /*
  * Fisher-Yates.  The draws depend on nothing but the seed, so they are made a block ahead of the swaps and the places they
  * point to are fetched meanwhile.  The permutation is built of 32-bit numbers in the lower half of the output, where twice as
- * many share a line and a page, and widened in place from the end; from 2^32 elements on, of 64-bit ones.
+ * many share a line and a page, and widened in place from the end; beyond 2^32 elements, of 64-bit ones.
  */
 enum { DRAWS = 128 };
-#define WIDE_FROM (UINT64_C(1) << 32)
+#define NARROW_TO (UINT64_C(1) << 32)
 
 FC_INLINE uint64_t get(const char *base, uint64_t i, size_t size) {
     uint32_t narrow;
@@ -92,7 +92,7 @@ FC_INLINE void permute(uint64_t seed, char *base, size_t size, size_t n) {
 void FC_K(randperm)(uint64_t seed, int64_t *aligned_out, size_t n) {
     char *out = (char *)aligned_out;
     if (n == 0) return;
-    if (n > WIDE_FROM) {
+    if (n > NARROW_TO) {
         permute(seed, out, 8, n);
         return;
     }
