@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fucina.fast._accelerate import accelerated
-from fucina.fast._arguments import scalar_dtype
+from fucina.fast._arguments import known_dtype, scalar_dtype
 from fucina.fast._buffers import inferred, reading, refuse_overlap, require_count, writing
 from fucina.fast._native import lib
+from fucina.spec.errors import DTypeMismatch
 from fucina.spec.types import GEOMETRY, DType
 
 if TYPE_CHECKING:
@@ -39,9 +40,9 @@ def cast_array(
     out : buffer of ``target`` in storage form, optional
         C-contiguous, writable, aligned, with as many elements as ``array``, sharing no memory with it.
     saturate : bool
-        A finite or infinite overflow gives the largest finite f8 value of its sign.
+        To f16, bf16 and f8: a finite or infinite overflow gives the largest finite value of its sign.
     single_rounding : bool
-        Round an f64 once instead of by way of f32.
+        To floats: round the exact value, of an f64 or an integer, once instead of by way of f32 or f64.
 
     Returns
     -------
@@ -91,14 +92,19 @@ def convert(array: Buffer, to: DType, *, source: DType | None = None) -> AnyArra
     Raises
     ------
     DTypeMismatch
-        For a format that is no dtype's, and as :func:`cast_array` does.
+        For a format that is no dtype's, a ``source`` that a named dtype contradicts, and as :func:`cast_array` does.
 
     Clauses: BRIDGE-CONVERT-1
     """
+    if source is not None:
+        known_dtype(source)
     given: Any = array
-    named = None
-    if isinstance(given, np.ndarray | np.generic):
-        named = _ML_DTYPES.get(given.dtype.name)
-        if named is not None:
-            given = given.view(str(GEOMETRY[named].format))
-    return cast_array(source or named or inferred("array", given, "BRIDGE-CONVERT-1"), to, given)
+    named = _ML_DTYPES.get(given.dtype.name) if isinstance(given, np.ndarray) else None
+    if named is not None:
+        if source not in (None, named):
+            raise DTypeMismatch(
+                f"source must be {named!r} for an array of {given.dtype.name}, got {source!r}",
+                clause="BRIDGE-CONVERT-1",
+            )
+        source, given = named, given.view(str(GEOMETRY[named].format))
+    return cast_array(source or inferred("array", given, "BRIDGE-CONVERT-1"), to, given)

@@ -270,5 +270,11 @@ def test_convert_knows_arrays_by_the_name_of_their_dtype(impl: Any, record_prope
             answer = cast(impl, source, into, codes)
             got = impl.dtype.convert(given, into)
             assert_bits(got.view(PATTERN[into]), answer, dtype=into, what=name, clause="BRIDGE-CONVERT-1")
+            same = impl.dtype.convert(given, into, source=source)
+            assert_bits(same.view(PATTERN[into]), answer, dtype=into, what=name, clause="BRIDGE-CONVERT-1")
+        for other in SCALARS:
+            if other is not source:
+                call = partial(impl.dtype.convert, given, DType.f32, source=other)
+                assert_raises(DTypeMismatch, "BRIDGE-CONVERT-1", call, what=f"{name}, source={other!r}")
     strange = np.zeros(3, ml_dtypes.float8_e4m3b11fnuz)
     assert_raises(DTypeMismatch, "BRIDGE-CONVERT-1", lambda: impl.dtype.convert(strange, DType.f32))

@@ -218,7 +218,7 @@ def test_arguments_that_are_no_dtype(impl: Any) -> None:
     calls["convert, to"] = lambda bad: part.convert(array, bad)
     calls["convert, source"] = lambda bad: part.convert(array, DType.f32, source=bad)
     for what, call in calls.items():
-        for bad in ("f16", np.float32, np.dtype("f4"), float, 3, None, DTypeKind.scalar):
+        for bad in ("f16", "", np.float32, np.dtype("f4"), float, 3, 0, None, DTypeKind.scalar):
             if bad is None and what == "convert, source":
                 continue  # the one place where None has a meaning
             assert_raises(InvalidDType, "DTYPE-ARG-1", partial(call, bad), what=f"{what}: {bad!r}")
