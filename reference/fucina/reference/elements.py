@@ -13,7 +13,7 @@ import numpy as np
 from fucina.reference.arguments import integer, number, shown
 from fucina.reference.bridges import FLOATS, INTEGERS, convert, integer_range, integer_value
 from fucina.reference.formats import F64, Format, encode, float_of
-from fucina.spec.errors import DTypeMismatch, InvalidInteger
+from fucina.spec.errors import DTypeMismatch
 from fucina.spec.types import GEOMETRY, DType
 
 if TYPE_CHECKING:
@@ -58,8 +58,12 @@ def value_of(fmt: Format, bits: int) -> float:
 
 
 def element_integer(name: str, value: object, low: int, high: int, clause: str) -> int:
-    """Return an integer in ``[low, high)`` where a value, not an index, is asked for: the error is DTypeMismatch."""
-    try:
-        return integer(name, value, low, high, clause)
-    except InvalidInteger as refusal:
-        raise DTypeMismatch(str(refusal).removeprefix(f"{clause}: "), clause=clause) from None
+    """Return an integer in ``[low, high)`` where a value, not an index, is asked for: ``__index__`` alone will not do.
+
+    Notes
+    -----
+    Clauses: BRIDGE-SCALAR-4
+    """
+    if isinstance(value, bool) or not isinstance(value, int | np.integer):
+        raise DTypeMismatch(f"{name} must be an int or a numpy integer, got {shown(value)}", clause=clause)
+    return integer(name, value, low, high, clause)

@@ -138,6 +138,13 @@ def test_bool_is_zero_or_one(impl: Any, into: DType) -> None:
         assert_same(got, constant, what=f"{value!r} -> {into.name}", clause="BRIDGE-BOOL-2")
 
 
+class _Index:
+    """What may stand for an index, but is no number."""
+
+    def __index__(self) -> int:
+        return 1
+
+
 @clause("BRIDGE-SCALAR-4", "ERR-MSG-1")
 @pytest.mark.parametrize("source", SCALARS, ids=_name)
 def test_values_that_are_no_elements(impl: Any, source: DType) -> None:
@@ -147,7 +154,7 @@ def test_values_that_are_no_elements(impl: Any, source: DType) -> None:
     elif source in (DType.f16, DType.f32, DType.f64):
         wrong += [True, np.True_, Fraction(1, 2)]
     else:
-        wrong += [True, np.True_, 1.0, np.float32(1), Fraction(1)]
+        wrong += [True, np.True_, 1.0, np.float32(1), Fraction(1), _Index(), np.array(1)]
     calls = {
         "cast_scalar": lambda v: impl.dtype.cast_scalar(source, DType.f32, v),
         "is_truthy": lambda v: impl.dtype.is_truthy(source, v),
