@@ -130,7 +130,8 @@ def gaussian_fill_at_fast(seed: int, first: int, out: Buffer, scale: float) -> N
 
     Notes
     -----
-    At scale 1 a value is at most 1.6e-5 away from that of :func:`gaussian_fill_at`; no closer relation holds.
+    At scale 1 a value is usually within 1.6e-5 of that of :func:`gaussian_fill_at`, and never farther than
+    2^-12 + 2^-20; no closer relation holds.
 
     Clauses: RNG-FAST-1, RNG-FAST-2, RNG-FAST-3, RNG-GAUSS-4
     """
