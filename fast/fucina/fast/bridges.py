@@ -159,8 +159,9 @@ def from_f64(dtype: DType, value: float) -> ScalarValue:
     dtype : DType
         f16, bf16, f32, f64, f8_e4m3 or f8_e5m2; InvalidDType otherwise.
     value : float
+        An integer is rounded to f64 on entry.
 
-    Clauses: BRIDGE-SCALAR-1, BRIDGE-SCALAR-2
+    Clauses: BRIDGE-SCALAR-1, BRIDGE-SCALAR-2, NUM-PARAM-1
     """
     target = _float_dtype(dtype, "BRIDGE-SCALAR-1")
     mode = lib.FC_CAST_SINGLE_ROUNDING if target is DType.f16 else 0
