@@ -6,6 +6,7 @@ would be shipped.
 
 from __future__ import annotations
 
+import shutil
 import tempfile
 from pathlib import Path
 
