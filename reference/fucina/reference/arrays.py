@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.ma import MaskedArray  # see fucina.reference.buffers
 
 from fucina.reference.arguments import dtype_argument, scalar_dtype
 from fucina.reference.bridges import Caster, caster
@@ -138,7 +139,7 @@ def convert(array: Buffer, to: DType, *, source: DType | None = None) -> AnyArra
     if source is not None:
         dtype_argument(source)
     named = NAMED.get(array.dtype.name) if isinstance(array, np.ndarray) else None
-    if named and not isinstance(array, np.ma.MaskedArray):
+    if named and not isinstance(array, MaskedArray):
         if source not in (None, named):
             raise DTypeMismatch(f"array holds {named.name}, got source={source!r}", clause="BRIDGE-CONVERT-1")
         return cast_array(named, to, _bits(array, named))

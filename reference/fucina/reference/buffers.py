@@ -11,6 +11,7 @@ import sys
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+from numpy.ma import MaskedArray  # np.ma would import it in the first call, which raises flags (NUM-ENV-3)
 
 from fucina.spec.errors import DTypeMismatch, InvalidDataLength, OverlappingMemory, ReadOnlyStorage, UnsupportedView
 from fucina.spec.types import GEOMETRY, DType
@@ -90,7 +91,7 @@ def readable(name: str, buffer: object, dtype: DType, clause: str = "BRIDGE-ARRA
     Clauses: BRIDGE-ARRAY-2
     """
     wanted = np.dtype(GEOMETRY[dtype].format)
-    if isinstance(buffer, np.ma.MaskedArray):
+    if isinstance(buffer, MaskedArray):
         raise DTypeMismatch(f"{name} must be a plain array, got a masked one", clause=clause)
     try:
         view = memoryview(buffer)  # type: ignore[arg-type]  # what exports no buffer is refused below
