@@ -5,8 +5,8 @@
  */
 #ifndef FC_ELEMENT_H
 #define FC_ELEMENT_H
+#include "core/bits.h"
 #include "core/fault.h"
-#include "core/inline.h"
 #include "fucina.h"
 #include <stdint.h>
 #include <string.h>
@@ -15,27 +15,6 @@ enum { F32_SIGN_SHIFT = 31, F32_INFINITY = 0x7f800000 };
 #define F32_MAGNITUDE UINT32_C(0x7fffffff)
 #define F64_MAGNITUDE UINT64_C(0x7fffffffffffffff)
 #define F64_INFINITY UINT64_C(0x7ff0000000000000)
-
-FC_INLINE uint32_t f32_bits(float x) {
-    uint32_t bits;
-    memcpy(&bits, &x, sizeof bits);
-    return bits;
-}
-FC_INLINE float f32_value(uint32_t bits) {
-    float x;
-    memcpy(&x, &bits, sizeof x);
-    return x;
-}
-FC_INLINE uint64_t f64_bits(double x) {
-    uint64_t bits;
-    memcpy(&bits, &x, sizeof bits);
-    return bits;
-}
-FC_INLINE double f64_value(uint64_t bits) {
-    double x;
-    memcpy(&x, &bits, sizeof x);
-    return x;
-}
 
 /* -- f32 <-> f64 -- */
 
