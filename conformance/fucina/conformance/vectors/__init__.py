@@ -1,7 +1,7 @@
 """Frozen vectors: bit patterns computed by software that is not ours (clause RNG-CONTRACT-1).
 
-The files stand under ``vectors/v1`` beside a manifest that names the origin, the clauses, the NaN rule and the SHA-256
-of each.  Reading verifies the checksum; nothing here or elsewhere writes one of these files.
+The files stand in the folder ``v1`` of this package, beside a manifest that names the origin, the clauses, the NaN rule
+and the SHA-256 of each.  Reading verifies the checksum; nothing here or elsewhere writes one of these files.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class Call:
 
 def folder() -> Path:
     """Return the folder of the frozen files."""
-    return Path(__file__).parent / "vectors" / VERSION
+    return Path(__file__).parent / VERSION
 
 
 @cache
