@@ -115,7 +115,7 @@ FC_INLINE fixed multiply(const fixed *a, const fixed *b, int n) {
 
 /* significand * 2^exponent for a significand in [2^52, 2^53] and a normal result, by its bits */
 static double assembled(uint64_t significand, int exponent) {
-    return fc_double(((uint64_t)(exponent + 1074) << 52) + significand); /* the leading one adds 1 to the exponent field */
+    return f64_value(((uint64_t)(exponent + 1074) << 52) + significand); /* the leading one adds 1 to the exponent field */
 }
 /* to nearest, ties to even; a is no subnormal double */
 FC_INLINE double nearest(const fixed *a, int n) {
@@ -148,7 +148,7 @@ static const double not_a_number = __builtin_nan("");
 
 /* x = mantissa * 2^exponent for a positive finite x; mantissa in [2^52, 2^53) unless x is subnormal */
 static uint64_t taken_apart(double x, int *exponent) {
-    const uint64_t bits = fc_bits(x), field = bits >> 52, fraction = bits & (UINT64_C(0xfffffffffffff));
+    const uint64_t bits = f64_bits(x), field = bits >> 52, fraction = bits & (UINT64_C(0xfffffffffffff));
     *exponent = (field ? (int)field : 1) - 1075;
     return field ? fraction | UINT64_C(1) << 52 : fraction;
 }
@@ -173,7 +173,7 @@ FC_INLINE int ln_with(uint64_t m, uint64_t whole, int e, int n, double *result) 
 }
 
 /* Clause: NUM-ELEM-1.  x > 0 and finite, NaN otherwise.  x = 2^e m / whole with m / whole in [0.7, 1.42) */
-double fc_exact_ln(double x) {
+double fc_ln(double x) {
     if (!(x > 0 && x < __builtin_inf())) return not_a_number;
     if (x == 1) return 0;
     int e;
@@ -231,12 +231,12 @@ static double turned_sine(double x, int quarters) {
 #define SMALL 0x1p-27
 
 /* Clause: NUM-ELEM-1.  0 <= x < 8, NaN otherwise */
-double fc_exact_sin(double x) {
+double fc_sin(double x) {
     if (!(x >= 0 && x < 8)) return not_a_number;
     return x < SMALL ? x : turned_sine(x, 0);
 }
 /* Clause: NUM-ELEM-1.  0 <= x < 8, NaN otherwise */
-double fc_exact_cos(double x) {
+double fc_cos(double x) {
     if (!(x >= 0 && x < 8)) return not_a_number;
     return x < SMALL ? 1 : turned_sine(x, 1);
 }
@@ -244,11 +244,11 @@ double fc_exact_cos(double x) {
 /* Clause: RNG-GAUSS-1 */
 float fc_exact_gaussian(uint64_t seed, uint64_t i, double scale) {
     const double ua = fc_unit_open_zero(fc_word(seed, i & ~UINT64_C(1))), ub = fc_unit(fc_word(seed, i | 1));
-    const double r = __builtin_sqrt(-2.0 * fc_exact_ln(ua)), angle = FC_TAU * ub;
-    return (float)(r * (i & 1 ? fc_exact_sin(angle) : fc_exact_cos(angle)) * scale);
+    const double r = __builtin_sqrt(-2.0 * fc_ln(ua)), angle = FC_TAU * ub;
+    return (float)(r * (i & 1 ? fc_sin(angle) : fc_cos(angle)) * scale);
 }
 
 /* Clause: RNG-GUMBEL-1 */
 float fc_exact_gumbel(uint64_t seed, uint64_t i) {
-    return (float)-fc_exact_ln(-fc_exact_ln(fc_unit_open(fc_word(seed, i))));
+    return (float)-fc_ln(-fc_ln(fc_unit_open(fc_word(seed, i))));
 }

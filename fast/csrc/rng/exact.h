@@ -4,9 +4,13 @@
  */
 #ifndef FC_RNG_EXACT_H
 #define FC_RNG_EXACT_H
-#include "fucina.h"
+#include <stdint.h>
 
-/* fc_exact_ln, fc_exact_sin and fc_exact_cos are public, for the conformance suite: see fucina.h */
+/* ln of a positive finite x, sin and cos of x in [0, 8); NaN for any other x.  In the default environment: the public forms
+   fc_exact_ln, fc_exact_sin and fc_exact_cos enter it (rng/rng.c) */
+double fc_ln(double x);
+double fc_sin(double x);
+double fc_cos(double x);
 
 /* Element i of the gaussian stream with this scale (RNG-GAUSS-1), and of the gumbel stream (RNG-GUMBEL-1). */
 float fc_exact_gaussian(uint64_t seed, uint64_t i, double scale);

@@ -8,17 +8,6 @@
 
 enum { BLOCK = 256 }; /* pairs */
 
-FC_INLINE uint32_t bits_of(float x) {
-    uint32_t bits;
-    memcpy(&bits, &x, sizeof bits);
-    return bits;
-}
-FC_INLINE float of_bits(uint32_t bits) {
-    float x;
-    memcpy(&x, &bits, sizeof x);
-    return x;
-}
-
 /*
  * The clause's steps, cut where a long dependency chain would wait for itself: each of the following is one pass over a
  * block (see gaussian.c).  Clause: RNG-FAST-1
@@ -26,8 +15,8 @@ FC_INLINE float of_bits(uint32_t bits) {
 
 /* u = 2^e (1 + f), with 1 + f in [0.707, 1.414) */
 FC_INLINE void split(float u, float *e, float *f) {
-    const uint32_t bits = bits_of(u);
-    float m = of_bits((bits & 0x7fffff) | 0x3f000000); /* in [1/2, 1) */
+    const uint32_t bits = f32_bits(u);
+    float m = f32_value((bits & 0x7fffff) | 0x3f000000); /* in [1/2, 1) */
     const int32_t low = m < 0.7071067811865476f;
     m = low ? m + m : m;
     *e = (float)((int32_t)(bits >> 23) - 126 - low);
@@ -75,9 +64,9 @@ FC_INLINE float cosine_of(float g) {
 }
 /* sine and cosine of g to (r * cos) * scale and (r * sin) * scale, by quadrants */
 FC_INLINE void polar_form(float r, float scale, float j, float *sine, float *cosine) {
-    const uint32_t q = (uint32_t)(int32_t)j, s = bits_of(*sine), c = bits_of(*cosine), swapped = (s ^ c) & (0 - (q & 1));
-    *sine = r * of_bits((s ^ swapped) ^ (q & 2) << 30) * scale;
-    *cosine = r * of_bits((c ^ swapped) ^ ((q + 1) & 2) << 30) * scale;
+    const uint32_t q = (uint32_t)(int32_t)j, s = f32_bits(*sine), c = f32_bits(*cosine), swapped = (s ^ c) & (0 - (q & 1));
+    *sine = r * f32_value((s ^ swapped) ^ (q & 2) << 30) * scale;
+    *cosine = r * f32_value((c ^ swapped) ^ ((q + 1) & 2) << 30) * scale;
 }
 
 FC_INLINE void interleave(const float *even, const float *odd, int m, int stream, fc_any_f32 *out) {

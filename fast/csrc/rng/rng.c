@@ -7,6 +7,7 @@
 #include "core/fault.h"
 #include "fucina.h"
 #include "rng/bounds.h"
+#include "rng/exact.h"
 #include "rng/word.h"
 
 /* Clause: NUM-PARAM-1 */
@@ -132,6 +133,20 @@ fc_status fc_dropout_scale(double p, float *out) {
     fc_environment_leave(caller);
     return valid ? FC_OK : FC_BAD_BOUNDS;
 }
+
+/* The exact functions in the default environment: as they stand they would take a subnormal argument for 0 under DAZ. */
+static double guarded(double (*function)(double), double x) {
+    const fc_environment caller = fc_environment_enter();
+    const double value = fc_environment_pin(function(fc_environment_pin(x)));
+    fc_environment_leave(caller);
+    return value;
+}
+/* Clause: NUM-ELEM-1 */
+double fc_exact_ln(double x) { return guarded(fc_ln, x); }
+/* Clause: NUM-ELEM-1 */
+double fc_exact_sin(double x) { return guarded(fc_sin, x); }
+/* Clause: NUM-ELEM-1 */
+double fc_exact_cos(double x) { return guarded(fc_cos, x); }
 
 /* Clause: RNG-GAUSS-1, before the last rounding */
 fc_status fc_gaussian_f64(uint64_t seed, uint64_t pair, double scale, double *out, size_t pairs) {

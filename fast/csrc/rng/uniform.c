@@ -73,7 +73,7 @@ FC_INLINE void fill(uint64_t seed, uint64_t first, const mapping *map, int exact
 void FC_K(uniform)(uint64_t seed, uint64_t first, float lo, float hi, float *out, size_t n) {
     const double width = (double)hi - (double)lo;
     mapping map = {.lo = lo, .step = width * 0x1p-64, .last = FC_PLANT(UNIFORM_NO_CLAMP, next_below(hi), __builtin_inff())};
-    const uint64_t exponent = fc_bits(map.step) - fc_bits(1.0); /* of a power of two */
+    const uint64_t exponent = f64_bits(map.step) - f64_bits(1.0); /* of a power of two */
     if (lo == 0 && exponent << 12 == 0) {
         map.high = uv_all(UINT64_C(0x4530000000000000) + exponent);
         map.low = uv_all(UINT64_C(0x4330000000000000) + exponent);

@@ -142,8 +142,8 @@ FC_INLINE uv uv_or(uv a, uv b) { return a | b; }
 FC_INLINE uv uv_xor(uv a, uv b) { return a ^ b; }
 FC_INLINE uv uv_right(uv a, int k) { return a >> k; }
 FC_INLINE uv uv_left(uv a, int k) { return a << k; }
-FC_INLINE fv fv_of_bits(uv a) { return fc_double(a); }
-FC_INLINE uv uv_of_bits(fv a) { return fc_bits(a); }
+FC_INLINE fv fv_of_bits(uv a) { return f64_value(a); }
+FC_INLINE uv uv_of_bits(fv a) { return f64_bits(a); }
 FC_INLINE fv fv_all(double x) { return x; }
 FC_INLINE uv uv_all(uint64_t x) { return x; }
 FC_INLINE fv fv_load(const double *p) { return *p; }
@@ -154,12 +154,12 @@ FC_INLINE void uv_store(uint64_t *p, uv a) { *p = a; }
 /* b where the top bit of m is set, else a */
 FC_INLINE fv fv_select(uv m, fv a, fv b) {
     const uint64_t take = 0 - (m >> 63);
-    return fc_double(fc_bits(a) ^ ((fc_bits(a) ^ fc_bits(b)) & take));
+    return f64_value(f64_bits(a) ^ ((f64_bits(a) ^ f64_bits(b)) & take));
 }
 
 /* The halves of k as mantissas of two doubles, added: see fv_of_integer. */
 FC_INLINE fv fv_of_halves(uv k, uv high, uv low, fv offset) {
-    return (fc_double(k >> 32 | high) - offset) + fc_double((k & 0xffffffff) | low);
+    return (f64_value(k >> 32 | high) - offset) + f64_value((k & 0xffffffff) | low);
 }
 FC_INLINE void fv_store_f32(fc_any_f32 *p, fv a) { *p = (float)a; }
 #endif

@@ -4,6 +4,7 @@
  */
 #ifndef FC_RNG_WORD_H
 #define FC_RNG_WORD_H
+#include "core/bits.h"
 #include "core/fault.h"
 #include "core/inline.h"
 #include <stddef.h>
@@ -35,16 +36,5 @@ FC_INLINE uint64_t fc_word(uint64_t seed, uint64_t i) { return fc_mix(fc_state(s
 
 /* floor(word * range / 2^64) */
 FC_INLINE uint64_t fc_multiply_high(uint64_t word, uint64_t range) { return (uint64_t)((fc_u128)word * range >> 64); }
-
-FC_INLINE uint64_t fc_bits(double x) {
-    uint64_t bits;
-    memcpy(&bits, &x, sizeof bits);
-    return bits;
-}
-FC_INLINE double fc_double(uint64_t bits) {
-    double x;
-    memcpy(&x, &bits, sizeof x);
-    return x;
-}
 
 #endif

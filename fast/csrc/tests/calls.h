@@ -64,7 +64,7 @@ static inline fc_status call_fill(int which, uint64_t seed, uint64_t first, void
 /* the calls that are no fill with a per-element mapping; returns the bytes written */
 #define CALL_OTHERS 8
 static inline size_t call_other(int which, uint64_t seed, void *out) {
-    double d[4] = {0, 0, 0, 0};
+    double d[6] = {0};
     uint64_t w[T_COUNT * 4];
     size_t k = 0;
     switch (which) {
@@ -74,6 +74,7 @@ static inline size_t call_other(int which, uint64_t seed, void *out) {
     case 3: fc_dropout_scale(0.1, out); return 4;
     case 4:
         d[0] = fc_exact_ln(0x1.5555555555555p-2), d[1] = fc_exact_sin(0x1.3333333333333p+1), d[2] = fc_exact_cos(0x1.3333333333333p+1);
+        d[3] = fc_exact_ln(0x1p-1074), d[4] = fc_exact_sin(0x1p-1074), d[5] = fc_exact_cos(0x1p-1074); /* subnormal: no 0 under DAZ */
         memcpy(out, d, sizeof d);
         return sizeof d;
     case 5:

@@ -62,16 +62,4 @@ static inline void pattern_fill(int dtype, uint64_t seed, void *to, size_t n) {
     for (size_t i = 0; i < n; i++) pattern_store((char *)to + i * dtype_size[dtype], dtype_size[dtype], pattern_element(dtype, &state));
 }
 
-static inline float pattern_f32(uint32_t bits) {
-    float value;
-    memcpy(&value, &bits, sizeof value);
-    return value;
-}
-
-static inline uint64_t pattern_f64_bits(double value) {
-    uint64_t bits;
-    memcpy(&bits, &value, sizeof bits);
-    return bits;
-}
-
 #endif
