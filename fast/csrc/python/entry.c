@@ -2,10 +2,11 @@
  * fucina.fast._entry: the short way from Python into the core for calls with plain arguments.
  *
  * A function of this module takes the call when every argument is of the plainest kind: exact ints, floats, numpy arrays
- * proper or memoryviews that are writable, aligned, C-contiguous and of the right format.  Anything else, an error included, goes to the
- * function of the same name in the Python layer, which does the complete check and knows the words; so this file never
- * raises an exception of its own and both ways lead to the same kernels.  bits_of() and of_bits() take a Python float
- * apart and together, cast_bits() casts one pattern.  Stable ABI; the Python layer calls configure() once and bind() once per function.
+ * proper or memoryviews that are writable, aligned, C-contiguous and of the right format.  Anything else, an error included,
+ * goes to the function of the same name in the Python layer, which does the complete check and knows the words; so this file
+ * never raises an exception of its own and both ways lead to the same kernels.  bits_of() and of_bits() take a Python float
+ * apart and together, cast_bits() casts one pattern.  Stable ABI; the Python layer calls configure() once and bind() once
+ * per function.
  */
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>

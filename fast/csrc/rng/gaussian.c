@@ -97,7 +97,7 @@ static void pairs(uint64_t seed, uint64_t pair, double scale, int m, polar *out)
  * its bottom.  Zeros are exact in both.
  */
 FC_INLINE uint32_t units(void) { return (uint32_t)(FC_WIDENED(FC_GAUSSIAN_BOUND) * 0x1p53) + 1; }
-FC_INLINE int near_border(double x) { return ((uint32_t)fc_bits(x) + 0x10000000 + units()) % 0x20000000 <= 2 * units(); }
+FC_INLINE int near_border(double x) { return ((uint32_t)f64_bits(x) + 0x10000000 + units()) % 0x20000000 <= 2 * units(); }
 /* Where results may be subnormal or overflow, both ends are rounded and compared.  NaN and infinities: not in doubt. */
 FC_INLINE int ends_differ(double x) {
     const double by = FC_WIDENED(FC_GAUSSIAN_BOUND);
@@ -108,7 +108,8 @@ FC_INLINE int in_doubt(double x, int plain) {
     if (FC_PLANTED(GAUSS_TEST_DROPPED)) return 0;
     return plain ? near_border(x) : ends_differ(x);
 }
-/* 0 or |scale| in [2^-45, 2^124]: |r cos| and |r sin| are 0 or in [2^-80, 9], so results are 0 or normal and finite */
+/* |scale| in [2^-45, 2^124]: |r cos| and |r sin| are 0 or in [2^-80, 9], so results are 0 or normal and finite.  Scale 0 is
+   not plain: its zeros are not in doubt either way. */
 FC_INLINE int is_plain(double scale) {
     const double size = scale < 0 ? -scale : scale;
     return size >= 0x1p-45 && size <= 0x1p124;
@@ -145,8 +146,8 @@ FC_INLINE int rounded(const polar *in, int m, int plain, int stream, fc_any_f32 
     if (plain) {
         const uint64_t offset = 0x10000000 + units(), limit = 2 * units();
         for (int i = 0; i < m; i++) { /* the subtraction wraps below the limit */
-            doubt |= ((fc_bits(in->cosine[i]) + offset) & 0x1fffffff) - limit - 1;
-            doubt |= ((fc_bits(in->sine[i]) + offset) & 0x1fffffff) - limit - 1;
+            doubt |= ((f64_bits(in->cosine[i]) + offset) & 0x1fffffff) - limit - 1;
+            doubt |= ((f64_bits(in->sine[i]) + offset) & 0x1fffffff) - limit - 1;
         }
         return (int)(doubt >> 63);
     }
