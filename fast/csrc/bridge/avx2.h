@@ -234,8 +234,8 @@ typedef __m256i step_function(int source, int mode, const char *p);
 
 /*
  * Clauses: BRIDGE-FLOAT-1, BRIDGE-INT-1, BRIDGE-INT-2, BRIDGE-BOOL-2, BRIDGE-SCALAR-2, BRIDGE-ARRAY-4
- * Two steps, one cache line of output, at a time; the last pair ends at the last element and so overlaps the one before it, where
- * both write the same bytes.
+ * Two steps, one cache line of output, at a time: one from the first element, then whole lines, then one up to the last element.
+ * Where these overlap they write the same bytes.
  */
 FC_INLINE void cast_lines(int source, int target, int mode, step_function *step, const void *input, void *output, size_t n, fc_cast_kernel *self) {
     const char *in = input;
@@ -255,15 +255,13 @@ FC_INLINE void cast_lines(int source, int target, int mode, step_function *step,
     }
     const char *const in_last = in + (n - 2 * lanes) * in_size;
     char *const last = out + (n - 2 * lanes) * out_size;
+    /* from where it stands to the first whole cache line of output, if the elements meet one */
     const size_t head = -(uintptr_t)out % 64;
-    int streaming = is_beyond_caches(n * in_size, n * out_size) && head % out_size == 0;
-    if (streaming && head) {
-        self(in, out, head / out_size);
-        in += head / out_size * in_size;
-        out += head;
-    }
+    const int can_align = head % out_size == 0, can_stream = can_align && is_beyond_caches(n * in_size, n * out_size);
+    int streaming = can_stream && head == 0;
+    char *limit = can_align && head != 0 ? out : last;
     for (;;) {
-        for (; out <= last; in += 2 * in_step, out += 64) {
+        for (; out <= limit; in += 2 * in_step, out += 64) {
             for (size_t line = 0; line < 2 * in_step; line += 64) prefetch(in + line + PREFETCH_BYTES);
             const __m256i low = step(source, mode, in), high = step(source, mode, in + in_step);
             if (streaming) {
@@ -274,14 +272,20 @@ FC_INLINE void cast_lines(int source, int target, int mode, step_function *step,
                 store32(out + 32, high);
             }
         }
-        if (streaming) _mm_sfence();
-        if (out == last + 64) return;
-        in = in_last;
-        out = last;
-        streaming = 0;
+        if (out == last + 64) break;
+        if (limit == last) { /* the rest */
+            in = in_last;
+            out = last;
+            streaming = 0;
+        } else { /* the first line is done: back to where whole lines begin */
+            in -= (64 - head) / out_size * in_size;
+            out -= 64 - head;
+            limit = last;
+            streaming = can_stream;
+        }
     }
+    if (can_stream) _mm_sfence();
 }
-
 #define FC_CAST_LOOP(source, target, mode, in, out, n, self) cast_lines(FC_##source, FC_##target, mode, step_to_##target, in, out, n, self)
 
 #endif
