@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import array
 import mmap
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -231,7 +232,8 @@ def test_overlap(start: int, wrap: Callable[[Any], Any]) -> None:
 def test_overlap_of_one_byte() -> None:
     memory = np.zeros(64, np.uint8)
     source, out = memory[0:16].view(np.float32), memory[15:19]
-    with pytest.raises(OverlappingMemory):
+    said = "out must not share memory with array, got bytes [15, 16) of array as bytes [0, 1) of out"
+    with pytest.raises(OverlappingMemory, match=f"^BRIDGE-ARRAY-3: {re.escape(said)}$"):
         fast.dtype.cast_array(DType.f32, DType.u8, source, out=out)
     fast.dtype.cast_array(DType.f32, DType.u8, source, out=memory[16:20])
 
@@ -254,17 +256,23 @@ def test_ml_dtypes_arrays() -> None:
         given = np.arange(6, dtype=np.float32).reshape(2, 3).astype(getattr(ml_dtypes, name))
         assert fast.dtype.convert(given, DType.f32).tolist() == [[0, 1, 2], [3, 4, 5]]
         assert fast.dtype.convert(given, DType.f32, source=dtype).tolist() == [[0, 1, 2], [3, 4, 5]]
-        assert fast.dtype.convert(given[0, 1], DType.f32).tolist() == 1
+        assert fast.dtype.convert(given[0, 1:2].reshape(()), DType.f32).tolist() == 1
         with pytest.raises(DTypeMismatch):
             fast.dtype.cast_array(dtype, DType.f32, given)
+        with pytest.raises(DTypeMismatch):
+            fast.dtype.convert(given[0, 1], DType.f32)  # a scalar of these types is no array and exports no format
         with pytest.raises(UnsupportedView):
             fast.dtype.convert(given.T, DType.f32)
 
 
 @pytest.mark.parametrize("code", ["g", "F", "M8[s]", "S3", "O", ">f4", ">i8", "u4", "u8"])
 def test_convert_of_a_format_without_dtype(code: str) -> None:
-    with pytest.raises(DTypeMismatch, match=r"^BRIDGE-CONVERT-1: array "):
+    with pytest.raises(DTypeMismatch, match=r"^BRIDGE-CONVERT-1: array ") as caught:
         fast.dtype.convert(np.zeros(3, code), DType.f32)
+    if code == "u4":
+        allowed = "bool, uint8, uint16, int8, int16, int32, int64, float16, float32, float64"
+        given = "buffer format 'I', 4 bytes each"
+        assert str(caught.value).endswith(f"array must hold {allowed} in native byte order, got {given}")
 
 
 def test_convert_infers_by_kind_and_size() -> None:

@@ -46,8 +46,10 @@ def test_a_value_never_changes(kind: Any, width: int, dtype: DType) -> None:
         lambda: delattr(value, "_bits"),
         lambda: value.__init__(2),
     ):
-        with pytest.raises(AttributeError):
+        with pytest.raises(AttributeError, match=rf"^BRIDGE-VALUE-2: a {kind.__name__} never changes, got ") as caught:
             attempt()
+        error: Any = caught.value
+        assert error.clause == "BRIDGE-VALUE-2"
     assert value.bits == 1
 
 

@@ -12,7 +12,7 @@ import sys
 import numpy as np
 
 from fucina.fast._accelerate import SCALARS, bits_of, cast_bits, of_bits
-from fucina.fast._shown import border, integer_shown, kind_of
+from fucina.fast._shown import border, integer_shown, shown
 from fucina.spec.errors import DTypeMismatch, InvalidDType, InvalidInteger, Overflow
 from fucina.spec.types import DType
 
@@ -48,7 +48,7 @@ def whole(name: str, value: object, clause: str) -> int:
             return int(operator.index(value))  # type: ignore[arg-type] # what has no __index__ is refused
         except TypeError:
             pass
-    raise InvalidInteger(f"{name} must be an integer, got {kind_of(value)}", clause=clause)
+    raise InvalidInteger(f"{name} must be an integer, got {shown(value)}", clause=clause)
 
 
 def integer(name: str, value: object, low: int, high: int, clause: str) -> int:
@@ -98,7 +98,7 @@ def pattern(name: str, value: object, clause: str) -> int:
             return bits_of(float(int(value)))  # Python rounds it in integers
         except OverflowError:
             return bits_of(-_INFINITY if value < 0 else _INFINITY)
-    raise DTypeMismatch(f"{name} must be a float or an integer, got {kind_of(value)}", clause=clause)
+    raise DTypeMismatch(f"{name} must be a float or an integer, got {shown(value)}", clause=clause)
 
 
 def double(name: str, value: object) -> float:
@@ -136,7 +136,9 @@ def known_dtype(dtype: object) -> DType:
     Clauses: DTYPE-ARG-1
     """
     if type(dtype) is not DType:
-        raise InvalidDType(f"a DType is required, got {kind_of(dtype)}", clause="DTYPE-ARG-1")
+        named = DType.__members__.get(dtype) if isinstance(dtype, str) else None
+        hint = f'; write {named!r} or DType("{named.name}")' if named else ""
+        raise InvalidDType(f"a DType is required, got {shown(dtype)}{hint}", clause="DTYPE-ARG-1")
     return dtype
 
 

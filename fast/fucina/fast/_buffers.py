@@ -9,7 +9,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from fucina.fast._native import ffi
-from fucina.fast._shown import kind_of
+from fucina.fast._shown import shown
 from fucina.spec.errors import DTypeMismatch, InvalidDataLength, OverlappingMemory, ReadOnlyStorage, UnsupportedView
 from fucina.spec.types import GEOMETRY, DType
 
@@ -43,25 +43,32 @@ class Memory:
         return ffi.cast(ctype, self.address)
 
 
-def _described(dtype: DType) -> str:
+def _stored(dtype: DType) -> str:
+    """Return the numpy name of a scalar dtype's storage form."""
     geometry = GEOMETRY[dtype]
-    stored = {"?": "bool", "f": "float", "i": "int", "u": "uint"}[str(geometry.format)[0]]
-    if stored != "bool":
-        stored += str(8 * geometry.byte_size)
-    return f"{dtype.name} elements ({stored} in native byte order)"
+    kind = {"?": "bool", "f": "float", "i": "int", "u": "uint"}[str(geometry.format)[0]]
+    return kind if kind == "bool" else f"{kind}{8 * geometry.byte_size}"
+
+
+def _described(dtype: DType) -> str:
+    return f"{dtype.name} elements ({_stored(dtype)} in native byte order)"
+
+
+def _format(view: memoryview) -> str:
+    return f"buffer format {view.format!r}, {view.itemsize} bytes each"
 
 
 def _view(name: str, value: Any, dtype: DType | None, clause: str) -> memoryview:
     masked = sys.modules.get("numpy.ma")
     if masked is not None and isinstance(value, masked.MaskedArray):
-        raise DTypeMismatch(f"{name} is a masked array; give its data and its mask apart", clause=clause)
+        raise DTypeMismatch(
+            f"{name} must be a plain buffer, got a masked array: give its data and its mask apart", clause=clause
+        )
     try:
         return memoryview(value)
     except (TypeError, ValueError, BufferError) as refusal:
         wanted = f" of {_described(dtype)}" if dtype else ""
-        raise DTypeMismatch(
-            f"{name} must be a buffer{wanted}, got {kind_of(value)} ({refusal})", clause=clause
-        ) from None
+        raise DTypeMismatch(f"{name} must be a buffer{wanted}, got {shown(value)} ({refusal})", clause=clause) from None
 
 
 def _code(view: memoryview) -> str:
@@ -79,7 +86,8 @@ def inferred(name: str, value: Any, clause: str) -> DType:
     for dtype, (codes, size) in _FORMATS.items():  # the documents' order: u8 before f8, u16 before bf16
         if _code(view) in codes and view.itemsize == size:
             return dtype
-    raise DTypeMismatch(f"{name} has the format {view.format!r}, which is no dtype's", clause=clause)
+    allowed = ", ".join(dict.fromkeys(map(_stored, _FORMATS)))
+    raise DTypeMismatch(f"{name} must hold {allowed} in native byte order, got {_format(view)}", clause=clause)
 
 
 def reading(name: str, value: Any, dtype: DType, clause: str) -> Memory:
@@ -98,7 +106,7 @@ def reading(name: str, value: Any, dtype: DType, clause: str) -> Memory:
     codes, size = _FORMATS[dtype]
     if _code(view) not in codes or view.itemsize != size:
         raise DTypeMismatch(
-            f"{name} must hold {_described(dtype)}, got buffer format {view.format!r}, {view.itemsize} bytes each",
+            f"{name} must hold {_described(dtype)}, got {_format(view)}",
             clause=clause,
         )
     if not view.c_contiguous:
@@ -141,11 +149,17 @@ def require_count(name: str, memory: Memory, count: int, clause: str) -> None:
         raise InvalidDataLength(f"{name} must hold {count} elements, got {memory.count}", clause=clause)
 
 
-def refuse_overlap(source: Memory, target: Memory, clause: str) -> None:
+def refuse_overlap(source_name: str, source: Memory, name: str, target: Memory, clause: str) -> None:
     """Refuse an output that shares a byte with the input.
 
     Clauses: BRIDGE-ARRAY-3
     """
     source_end, target_end = source.address + source.view.nbytes, target.address + target.view.nbytes
     if source.address < target_end and target.address < source_end and source.count:
-        raise OverlappingMemory("out must not share memory with the input", clause=clause)
+        first, last = max(source.address, target.address), min(source_end, target_end)
+        raise OverlappingMemory(
+            f"{name} must not share memory with {source_name}, got bytes [{first - source.address}, "
+            f"{last - source.address}) of {source_name} as bytes [{first - target.address}, {last - target.address}) "
+            f"of {name}",
+            clause=clause,
+        )

@@ -6,12 +6,25 @@
 
 from __future__ import annotations
 
-__all__ = ["border", "double_shown", "integer_shown", "kind_of"]
+from fucina.fast._accelerate import bits_of
+from fucina.spec.types import DType, DTypeKind, FloatOp
+
+__all__ = ["border", "double_shown", "integer_shown", "shown"]
 
 
-def kind_of(value: object) -> str:
-    """Return what a refused value is."""
-    return "None" if value is None else type(value).__name__
+def shown(value: object) -> str:
+    """Return a refused value: numbers, short strings and the contract's own names as they are, the rest by its type."""
+    if isinstance(value, float):
+        return double_shown(bits_of(value))
+    if isinstance(value, int):
+        return repr(value) if isinstance(value, bool) else integer_shown(value)
+    if value is None or isinstance(value, DType | DTypeKind | FloatOp) or (isinstance(value, str) and len(value) <= 40):
+        return repr(value)
+    return f"the class {_named(value)}" if isinstance(value, type) else f"an object of type {_named(type(value))}"
+
+
+def _named(kind: type) -> str:
+    return kind.__qualname__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__qualname__}"
 
 
 def integer_shown(value: int) -> str:

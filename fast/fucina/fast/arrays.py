@@ -62,7 +62,7 @@ def cast_array(
     result: Any = np.empty(given.view.shape, GEOMETRY[end].format) if out is None else out
     filled = writing("out", result, end, "BRIDGE-ARRAY-3")
     require_count("out", filled, given.count, "BRIDGE-ARRAY-3")
-    refuse_overlap(given, filled, "BRIDGE-ARRAY-3")
+    refuse_overlap("array", given, "out", filled, "BRIDGE-ARRAY-3")
     mode = (lib.FC_CAST_SATURATE if saturate else 0) | (lib.FC_CAST_SINGLE_ROUNDING if single_rounding else 0)
     lib.fc_cast(start.index, end.index, mode, given.pointer("void *"), filled.pointer("void *"), given.count)
     made: AnyArray = result if isinstance(result, np.ndarray) else np.asarray(filled.view)

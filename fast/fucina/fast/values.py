@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import ClassVar, NoReturn, Self
 
 from fucina.fast._arguments import integer
-from fucina.fast.bridges import from_f32, to_f32
+from fucina.fast.scalars import from_f32, to_f32
 from fucina.spec.types import GEOMETRY, DType
 
 __all__ = ["F8E4M3", "F8E5M2", "Bf16"]
@@ -28,7 +28,7 @@ class _BitFloat:
 
     def __init__(self, bits: int, /) -> None:
         if hasattr(self, "_bits"):
-            self._refuse()
+            self._refuse("bits")
         width = 8 * GEOMETRY[self.dtype].byte_size
         object.__setattr__(self, "_bits", integer("bits", bits, 0, 1 << width, "BRIDGE-VALUE-1"))
 
@@ -68,13 +68,15 @@ class _BitFloat:
         return type(self), (self._bits,)
 
     def __setattr__(self, name: str, value: object) -> None:
-        self._refuse()
+        self._refuse(name)
 
     def __delattr__(self, name: str) -> None:
-        self._refuse()
+        self._refuse(name)
 
-    def _refuse(self) -> NoReturn:
-        raise AttributeError(f"BRIDGE-VALUE-2: a {type(self).__name__} never changes")
+    def _refuse(self, name: str) -> NoReturn:
+        error = AttributeError(f"BRIDGE-VALUE-2: a {type(self).__name__} never changes, got a change of {name!r}")
+        error.clause = "BRIDGE-VALUE-2"  # type: ignore[attr-defined] # as the errors of the contract have it (ERR-MSG-1)
+        raise error
 
 
 class Bf16(_BitFloat):

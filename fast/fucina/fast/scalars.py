@@ -8,16 +8,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from fucina.fast._accelerate import of_bits
-from fucina.fast._arguments import (
-    cast_pattern,
-    integer,
-    known_dtype,
-    pattern,
-    scalar_dtype,
-)
+from fucina.fast._accelerate import SCALARS, of_bits
+from fucina.fast._arguments import cast_pattern, integer, known_dtype, pattern, scalar_dtype
+from fucina.fast._facts import facts
 from fucina.fast._native import ffi, lib
-from fucina.fast._shown import kind_of
+from fucina.fast._shown import shown
 from fucina.spec.errors import DTypeMismatch, InvalidDType
 from fucina.spec.interface import ScalarValue
 from fucina.spec.types import GEOMETRY, DType
@@ -42,9 +37,20 @@ __all__ = [
 ]
 
 _F32, _F64 = DType.f32.index, DType.f64.index
-_FLOATS = frozenset({DType.f16, DType.bf16, DType.f32, DType.f64, DType.f8_e4m3, DType.f8_e5m2})
-_SIGNED = frozenset({DType.i8, DType.i16, DType.i32, DType.i64})
-_RAW = frozenset({DType.u8, DType.u16, DType.bf16, DType.f8_e4m3, DType.f8_e5m2})
+_FLOATS = frozenset(dtype for dtype in SCALARS if facts(dtype).to_float)
+_SIGNED = frozenset(dtype for dtype in SCALARS if facts(dtype).signed_integer)
+_RAW = frozenset(dtype for dtype in SCALARS if str(GEOMETRY[dtype].format)[0] == "u")  # unsigned in scalar form
+_FLOAT_NAMES = ", ".join(dtype.name for dtype in SCALARS if dtype in _FLOATS)
+
+
+def _width(dtype: DType) -> int:
+    return 8 * GEOMETRY[dtype].byte_size
+
+
+def _bounds(dtype: DType) -> tuple[int, int]:
+    """Return the least integer of a dtype in scalar form, and the one after the greatest."""
+    width = _width(dtype)
+    return (-(1 << (width - 1)), 1 << (width - 1)) if dtype in _SIGNED else (0, 1 << width)
 
 
 def _encode(dtype: DType, value: object) -> int:
@@ -54,17 +60,15 @@ def _encode(dtype: DType, value: object) -> int:
     """
     if dtype is DType.bool:
         if not isinstance(value, bool | np.bool_):
-            raise DTypeMismatch(f"a bool element must be a bool, got {kind_of(value)}", clause="BRIDGE-SCALAR-4")
+            raise DTypeMismatch(f"a bool element must be a bool, got {shown(value)}", clause="BRIDGE-SCALAR-4")
         return int(value)
-    width = 8 * GEOMETRY[dtype].byte_size
     if dtype in _RAW or dtype in _SIGNED:
         if isinstance(value, bool | np.bool_) or not isinstance(value, int | np.integer):
             raise DTypeMismatch(
-                f"a {dtype.name} element must be an integer in scalar form, got {kind_of(value)}",
+                f"a {dtype.name} element must be an integer in scalar form, got {shown(value)}",
                 clause="BRIDGE-SCALAR-4",
             )
-        low, high = (-(1 << (width - 1)), 1 << (width - 1)) if dtype in _SIGNED else (0, 1 << width)
-        return integer("value", value, low, high, "BRIDGE-SCALAR-4") & ((1 << width) - 1)
+        return integer("value", value, *_bounds(dtype), "BRIDGE-SCALAR-4") & ((1 << _width(dtype)) - 1)
     return _round(dtype, value, "BRIDGE-SCALAR-4")
 
 
@@ -86,15 +90,15 @@ def _decode(dtype: DType, bits: int) -> ScalarValue:
     if dtype in _RAW:
         return bits
     if dtype in _SIGNED:
-        width = 8 * GEOMETRY[dtype].byte_size
+        width = _width(dtype)
         return bits - (1 << width) if bits >> (width - 1) else bits
-    return of_bits(cast_pattern(dtype.index, _F64, bits))
+    return _number(dtype, bits)
 
 
 def _float_dtype(dtype: object, clause: str) -> DType:
     found = known_dtype(dtype)
     if found not in _FLOATS:
-        raise InvalidDType(f"a float dtype is required (f16, bf16, f32, f64, f8), got {found!r}", clause=clause)
+        raise InvalidDType(f"one of {_FLOAT_NAMES} is required, got {found!r}", clause=clause)
     return found
 
 
@@ -213,7 +217,7 @@ def cast_bits(source: DType, target: DType, bits: int) -> int:
     Clauses: BRIDGE-BITS-1
     """
     start, end = scalar_dtype(source, "BRIDGE-BITS-1"), scalar_dtype(target, "BRIDGE-BITS-1")
-    width = 1 if start is DType.bool else 8 * GEOMETRY[start].byte_size
+    width = 1 if start is DType.bool else _width(start)
     return cast_pattern(start.index, end.index, integer("bits", bits, 0, 1 << width, "BRIDGE-BITS-1"))
 
 
@@ -254,12 +258,10 @@ def from_accumulator(dtype: DType, value: ScalarValue) -> ScalarValue:
     if found in _FLOATS:
         return from_f32(found, value)
     if isinstance(value, bool | np.bool_) or not isinstance(value, int | np.integer):
-        raise DTypeMismatch(f"an accumulator of {found.name} is an integer, got {kind_of(value)}", clause="DTYPE-ACC-3")
+        raise DTypeMismatch(f"an accumulator of {found.name} is an integer, got {shown(value)}", clause="DTYPE-ACC-3")
     if found is DType.bool:
         return integer("value", value, 0, 1 << 64, "DTYPE-ACC-3") != 0
-    width = 8 * GEOMETRY[found].byte_size
-    low, high = (-(1 << (width - 1)), 1 << (width - 1)) if found in _SIGNED else (0, 1 << width)
-    return integer("value", value, low, high, "DTYPE-ACC-3")
+    return integer("value", value, *_bounds(found), "DTYPE-ACC-3")
 
 
 def bf16_to_f32(bits: int) -> float:
