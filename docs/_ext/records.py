@@ -98,7 +98,7 @@ class Matrix(Record):
         machine = data["machine"]
         return (
             f"Recorded {data['created'][:10]} on {machine['arch']}, {machine['python']}, numpy {machine['numpy']}: "
-            f"{data['summary']}, in {data['seconds']:.0f} s."
+            f"{data['summary']}."
         )
 
     def _tables(self, data: Any) -> Iterable[Table]:
@@ -113,7 +113,7 @@ class Matrix(Record):
 
     def _cell(self, cell: Any) -> Cell:
         checks = sum(cell["counts"].values())
-        return f"{checks} agree" if cell["state"] == "agree" else missed(cell["state"])
+        return str(checks) if cell["state"] == "ok" else missed(cell["state"])
 
 
 class Elsewhere(Record):
