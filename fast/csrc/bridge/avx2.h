@@ -103,8 +103,6 @@ FC_INLINE __m256i integers_of_floats(int source, int target, const char *p) {
     return i32_of_f32(load_f32x8(source, target, 0, p), target);
 }
 
-FC_INLINE int is_integer(int dtype) { return dtype <= FC_i64; } /* bool too: its value is 0 or 1 */
-
 /* -- targets of one byte: 32 elements -- */
 
 /* Clauses BRIDGE-BOOL-1, BRIDGE-TRUTHY-1: true unless the bits are all zero, of a float those of the magnitude. */

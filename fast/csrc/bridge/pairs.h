@@ -28,6 +28,8 @@
 #define FC_SINGLE_PAIRS(X) FC_SATURATING_SINGLE_PAIRS(X) X(i32, bf16) X(i64, bf16) X(i64, f32)
 #define FC_SATURATING_SINGLE_PAIRS(X) X(f64, f16) X(f64, bf16) X(f64, f8_e4m3) X(f64, f8_e5m2)
 
+FC_INLINE int is_integer(int dtype) { return dtype <= FC_i64; } /* bool too: its value is 0 or 1 */
+
 /* Folds to a constant wherever `dtype` is one. */
 FC_INLINE unsigned fc_size_of(int dtype) {
     static const unsigned short sizes[] = {

@@ -15,8 +15,6 @@
         memcpy((char *)out + i * sizeof element_, &element_, sizeof element_); \
     } while (0)
 
-FC_INLINE int is_integer(int dtype) { return dtype <= FC_i64; } /* bool too: its value is 0 or 1 */
-
 /* The raw pattern, zero-extended. */
 FC_INLINE uint64_t load_bits(int source, const void *in, size_t i) {
     switch (fc_size_of(source)) {
