@@ -21,6 +21,17 @@ KINDS = ("spec", "reference", "fast", "c", "tests", "vectors", "faults")
 ID = re.compile(r"\b[A-Z][A-Z0-9]*-[A-Z0-9]+-\d+\b")
 
 
+EACH_EXAMPLE = "each_example"
+"""The decorator of tests with one parameter for each clause that has examples."""
+
+
+def specification(root: Path) -> Any:
+    """Return the module that reads the chapters."""
+    if "fucina.spec" not in sys.modules:  # at build time nothing is installed yet
+        sys.path.insert(0, str(root / "spec"))
+    return importlib.import_module("fucina.spec.clauses")
+
+
 class Index:
     """The entries under construction, and what did not fit."""
 
@@ -133,7 +144,10 @@ def _marks(index: Index, path: Path, nodes: Iterable[ast.expr]) -> list[str]:
 
 
 def scan_tests(index: Index, folder: Path) -> None:
-    """Enter the tests of the suite by their ``@clause`` marks, on the function, its class or the module."""
+    """Enter the tests of the suite by their ``@clause`` marks, on the function, its class or the module.
+
+    A test with ``@each_example`` is entered under the clauses whose examples it runs.
+    """
     for path in sorted(folder.rglob("test_*.py")):
         tree = ast.parse(path.read_text(encoding="utf-8"))
         of_module: list[str] = []
@@ -150,6 +164,9 @@ def scan_tests(index: Index, folder: Path) -> None:
                     ids = outer + _marks(index, path, node.decorator_list)
                     summary = (ast.get_docstring(node) or "").partition("\n")[0]
                     index.add("tests", ids, f"{prefix}{node.name}", path, node.lineno, summary)
+                    if any(isinstance(d, ast.Name) and d.id == EACH_EXAMPLE for d in node.decorator_list):
+                        for clause_id, (_, shown) in specification(index.root).examples().items():
+                            index.add("tests", shown, f"{prefix}{node.name}[{clause_id}]", path, node.lineno)
 
         visit(tree.body, f"{path.name}::", of_module)
 
@@ -184,12 +201,6 @@ def scan_faults(index: Index, definitions: Path, folder: Path) -> None:
                 index.add("faults", ids, name, path, source.count("\n", 0, max(at, 0)) + 1, text)
 
 
-def _clause_ids(root: Path) -> list[str]:
-    if "fucina.spec" not in sys.modules:  # at build time nothing is installed yet
-        sys.path.insert(0, str(root / "spec"))
-    return list(importlib.import_module("fucina.spec.clauses").load())
-
-
 def build(root: Path) -> dict[str, Any]:
     """Return the index of a source tree.
 
@@ -204,7 +215,7 @@ def build(root: Path) -> dict[str, Any]:
         ``schema_version``; ``clauses``: id -> kind -> list of places; ``warnings``: what names an unknown clause or
         cannot be read.
     """
-    index = Index(root, _clause_ids(root))
+    index = Index(root, specification(root).load())
     package = root / "conformance" / "fucina" / "conformance"
     scan_python(index, "spec", root / "spec" / "fucina" / "spec", anywhere=True)
     scan_python(index, "reference", root / "reference" / "fucina" / "reference")

@@ -24,7 +24,7 @@ from importlib import resources
 from pathlib import Path
 from types import MappingProxyType
 
-__all__ = ["Clause", "area_of", "chapter_text", "chapters", "load", "parse"]
+__all__ = ["Clause", "area_of", "chapter_text", "chapters", "examples", "load", "parse"]
 
 _ID = re.compile(r"([A-Z]+)-([A-Z][A-Z0-9]*)-([1-9][0-9]*)")
 _DIRECTIVE = re.compile(r"^\.\. clause::(.*)$")
@@ -170,4 +170,25 @@ def load() -> MappingProxyType[str, Clause]:
             if clause.id in found:
                 raise ValueError(f"{clause.id} stands in chapter {found[clause.id].chapter} and again in {chapter}")
             found[clause.id] = clause
+    return MappingProxyType(found)
+
+
+_EXAMPLE = re.compile(r"^ *>>> ", re.MULTILINE)
+_SHOWN_ID = re.compile(r"^ *(?:[a-z.]+\.\w+: )?([A-Z]+-[A-Z][A-Z0-9]*-[1-9][0-9]*)(?:: .*)?$", re.MULTILINE)
+
+
+@lru_cache(maxsize=1)
+def examples() -> MappingProxyType[str, tuple[str, tuple[str, ...]]]:
+    """Return the texts that contain examples, by clause id, and the ids of all clauses that the examples show.
+
+    The text is that of the chapter from the clause to the next one, so what stands between two clauses belongs to the
+    first.  Its examples need only ``fucina`` and ``np``.  An example shows its own clause, and those whose ids are in
+    its output, such as that of an error.
+    """
+    found: dict[str, tuple[str, tuple[str, ...]]] = {}
+    for chapter in chapters():
+        _, *parts = re.split(r"^\.\. clause:: (.*)$", chapter_text(chapter), flags=re.MULTILINE)
+        for name, text in zip(parts[::2], parts[1::2], strict=True):
+            if _EXAMPLE.search(text):
+                found[name] = text, tuple(dict.fromkeys((name, *_SHOWN_ID.findall(text))))
     return MappingProxyType(found)
