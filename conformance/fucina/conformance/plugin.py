@@ -23,8 +23,8 @@ from fucina.conformance.expectations import expected_failure
 from fucina.conformance.expectations import load as load_expectations
 from fucina.conformance.failures import describe
 from fucina.conformance.results import Check, LeftOut, Outcome, Run
-from fucina.conformance.targets import DEFAULT_MODULES, JUDGE, Target, entry_point_modules, resolve
-from fucina.spec import IsaControl
+from fucina.conformance.targets import DEFAULT_MODULES, JUDGE, Target, entry_point_modules, resolve, windows_of
+from fucina.spec import IsaControl, Windows
 from fucina.spec import clauses as specification
 
 __all__ = ["RUN", "Listener"]
@@ -130,6 +130,14 @@ def judge() -> ModuleType:
     return importlib.import_module(JUDGE)
 
 
+@pytest.fixture(scope="session")
+def windows(conformance_target: Target) -> Windows:
+    """The windows of the implementation under test; a test that takes them does not run where there are none."""
+    found = windows_of(conformance_target.module_name)
+    assert isinstance(found, Windows), f"{conformance_target.module_name}.windows lacks a name of fucina.spec.Windows"
+    return found
+
+
 # -- collection
 
 
@@ -230,6 +238,8 @@ def _reason(item: pytest.Item, run: Run, on: Target, claimed: tuple[str, ...]) -
         return f"not claimed: {', '.join(sorted(missing))}"
     if "judge" in getattr(item, "fixturenames", ()) and on.module_name == JUDGE:
         return "lockstep with the reference itself"
+    if "windows" in getattr(item, "fixturenames", ()) and windows_of(on.module_name) is None:
+        return "no windows: its fills are not seen before the last rounding"
     if item.get_closest_marker("slow") and not run.slow:
         return "slow: runs with --slow"
     return None

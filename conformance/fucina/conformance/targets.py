@@ -8,13 +8,14 @@ import os
 import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from types import ModuleType
 
 from fucina.conformance.errors import UsageError, suggestion
 from fucina.spec import IsaControl
 
-__all__ = ["DEFAULT_MODULES", "JUDGE", "Target", "entry_point_modules", "resolve", "version_of"]
+__all__ = ["DEFAULT_MODULES", "JUDGE", "Target", "entry_point_modules", "resolve", "version_of", "windows_of"]
 
 JUDGE = "fucina.reference"
 """The module that lockstep tests compare with."""
@@ -53,6 +54,21 @@ def version_of(module: ModuleType) -> str:
         return importlib.metadata.version(module.__name__.partition(".")[0])
     except importlib.metadata.PackageNotFoundError:
         return "unknown"
+
+
+@cache
+def windows_of(module_name: str) -> ModuleType | None:
+    """Return the submodule ``windows`` of an implementation, ``None`` where it has none.
+
+    What it has to look like is :class:`fucina.spec.Windows`; a test that uses it finds out.
+    """
+    name = f"{module_name}.windows"
+    try:
+        return importlib.import_module(name)
+    except ModuleNotFoundError as missing:
+        if missing.name != name:
+            raise
+        return None
 
 
 def _folder_modules(limit: int = 12) -> list[str]:

@@ -3,7 +3,7 @@
 It holds declarations, never logic: ``fucina.reference`` and ``fucina.fast`` are two independent answers that meet here.
 """
 
-from fucina.spec.interface import BitFloat, DTypePart, Implementation, IsaControl, RngPart, ScalarValue
+from fucina.spec.interface import BitFloat, DTypePart, Implementation, IsaControl, RngPart, ScalarValue, Windows
 from fucina.spec.types import BLOCK_CONSTANTS, GEOMETRY, DType, DTypeKind, Field, FloatOp, Geometry
 
 __all__ = [
@@ -20,4 +20,5 @@ __all__ = [
     "IsaControl",
     "RngPart",
     "ScalarValue",
+    "Windows",
 ]

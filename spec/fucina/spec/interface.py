@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     # numpy's stubs call an ndarray a buffer from Python 3.12 on only
     Buffer: TypeAlias = typing_extensions.Buffer | AnyArray
 
-__all__ = ["BitFloat", "DTypePart", "Implementation", "IsaControl", "RngPart", "ScalarValue"]
+__all__ = ["BitFloat", "DTypePart", "Implementation", "IsaControl", "RngPart", "ScalarValue", "Windows"]
 
 ScalarValue: TypeAlias = bool | int | float
 """One element in scalar form."""
@@ -146,11 +146,37 @@ class RngPart(Protocol):
 
 @runtime_checkable
 class IsaControl(Protocol):
-    """What an implementation with several instruction-set levels adds; the suite then runs on each level."""
+    """What an implementation with several instruction-set levels adds; the suite then runs on each level.
+
+    Clauses: NUM-ISA-1
+    """
 
     def isa_levels(self) -> tuple[str, ...]: ...
     def isa(self) -> str: ...
     def set_isa(self, level: str) -> None: ...
+
+
+@runtime_checkable
+class Windows(Protocol):
+    """The module ``<implementation>.windows``: what the exact fills hold before their last rounding to f32.
+
+    No part of the contract, and offered by choice: an implementation that evaluates a fill quickly, and takes an exact
+    path where the last rounding is in doubt, lets the suite see that its error bound holds, which no output shows
+    (clauses NUM-ELEM-1, RNG-GAUSS-1, RNG-GUMBEL-1).
+
+    ``gaussian_f64`` returns the ``2 * n_pairs`` values of consecutive pairs as f64, ``gumbel_f64`` those of ``n``
+    elements.  With the bound b that the rounding test trusts, ``|value - exact| <= b * |exact|`` for gaussian values
+    and ``<= b * (1 + |exact|)`` for gumbel values.  ``exact_ln``, ``exact_sin`` and ``exact_cos`` are the functions of
+    the exact path.
+    """
+
+    def gaussian_f64(self, seed: int, pair: int, scale: float, n_pairs: int) -> npt.NDArray[np.float64]: ...
+    def gumbel_f64(self, seed: int, first: int, n: int) -> npt.NDArray[np.float64]: ...
+    def gaussian_bound(self) -> float: ...
+    def gumbel_bound(self) -> float: ...
+    def exact_ln(self, x: float) -> float: ...
+    def exact_sin(self, x: float) -> float: ...
+    def exact_cos(self, x: float) -> float: ...
 
 
 class Implementation(Protocol):

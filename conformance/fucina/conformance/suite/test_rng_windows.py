@@ -2,11 +2,7 @@
 
 A fill that evaluates quickly and falls back on an exact path where the last rounding is in doubt is right only if its
 bound is.  No fill shows that: with a bound that is too small every checksum of millions of values still agrees.  An
-implementation that works so offers ``windows``, a module ``<name>.windows`` with
-
-- ``gaussian_f64(seed, pair, scale, n_pairs)``, ``gumbel_f64(seed, first, n)``: float64 values before the last rounding;
-- ``gaussian_bound()``, ``gumbel_bound()``: the b of ``|value - chain| <= b * |chain|`` and ``<= b * (1 + |chain|)``;
-- ``exact_ln(x)``, ``exact_sin(x)``, ``exact_cos(x)``: the functions of the exact path.
+implementation that works so may offer a submodule ``windows`` of the shape of :class:`fucina.spec.Windows`.
 """
 
 from __future__ import annotations
@@ -26,18 +22,6 @@ from fucina.conformance.suite.pace import Note
 
 TWO_PI = 6.283185307179586
 RANDOM = ((1, 0, 1.0, 900), (7, (1 << 62) + 5, 0.7310585975646973, 500), (0x9E3779B97F4A7C15, 12, -3.0, 400))
-
-
-@pytest.fixture
-def windows(target: Any, impl: Any) -> Any:
-    """The windows of the implementation under test."""
-    name = f"{target.module_name}.windows"
-    try:
-        return importlib.import_module(name)
-    except ModuleNotFoundError as missing:
-        if missing.name != name:
-            raise
-        pytest.skip(f"{target.module_name} offers no windows: nothing of its fills is seen before the last rounding")
 
 
 class _Exact:
