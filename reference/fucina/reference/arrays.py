@@ -162,7 +162,7 @@ def _inferred(array: object) -> DType:
     found = PLAIN.get(numpy_format(view.format, view.itemsize) or "")
     if found is None:
         raise DTypeMismatch(
-            f"array must hold {', '.join(PLAIN)} or a dtype named {', '.join(NAMED)}, "
+            f"array must hold {', '.join(np.dtype(code).name for code in PLAIN)} or a dtype named {', '.join(NAMED)}, "
             f"got buffer format {view.format!r} of {view.itemsize} bytes",
             clause="BRIDGE-CONVERT-1",
         )

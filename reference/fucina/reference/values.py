@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from types import MappingProxyType
-from typing import ClassVar, Self
+from typing import ClassVar, NoReturn, Self
 
 from fucina.reference.arguments import f32_argument, integer
 from fucina.reference.bridges import FLOATS, convert
@@ -15,7 +14,6 @@ from fucina.spec.types import DType
 __all__ = ["F8E4M3", "F8E5M2", "VALUE_TYPES", "Bf16"]
 
 
-@dataclass(frozen=True, slots=True, repr=False)
 class _BitFloat:
     """One element, held as its pattern; immutable, hashable, equal by type and pattern.
 
@@ -34,12 +32,25 @@ class _BitFloat:
     Clauses: BRIDGE-VALUE-1, BRIDGE-VALUE-2
     """
 
-    bits: int
+    __slots__ = ("_bits",)
+    _bits: int
     dtype: ClassVar[DType]
 
-    def __post_init__(self) -> None:
+    def __init__(self, bits: int, /) -> None:
+        if hasattr(self, "_bits"):  # called by hand on a finished value
+            self._refuse()
         width = FLOATS[self.dtype].sign_shift + 1
-        object.__setattr__(self, "bits", integer("bits", self.bits, 0, 1 << width, "BRIDGE-VALUE-1"))
+        object.__setattr__(self, "_bits", integer("bits", bits, 0, 1 << width, "BRIDGE-VALUE-1"))
+
+    @property
+    def bits(self) -> int:
+        """The pattern.
+
+        Notes
+        -----
+        Clauses: BRIDGE-VALUE-1
+        """
+        return self._bits
 
     def to_f32(self) -> float:
         """Return the value.
@@ -48,7 +59,7 @@ class _BitFloat:
         -----
         Clauses: BRIDGE-VALUE-1
         """
-        return float_of(convert(F32, F64, convert(FLOATS[self.dtype], F32, self.bits)))
+        return float_of(convert(F32, F64, convert(FLOATS[self.dtype], F32, self._bits)))
 
     @classmethod
     def from_f32(cls, value: float, /) -> Self:
@@ -60,9 +71,29 @@ class _BitFloat:
         """
         return cls(convert(F32, FLOATS[cls.dtype], f32_argument("value", value).bits))
 
+    def __eq__(self, other: object) -> bool:
+        if type(other) is not type(self):
+            return NotImplemented
+        return self._bits == other._bits
+
+    def __hash__(self) -> int:
+        return hash((self.dtype, self._bits))
+
     def __repr__(self) -> str:
         digits = (FLOATS[self.dtype].sign_shift + 1) // 4
-        return f"{type(self).__name__}(0x{self.bits:0{digits}x})"
+        return f"{type(self).__name__}(0x{self._bits:0{digits}x})"
+
+    def __reduce__(self) -> tuple[type[Self], tuple[int]]:
+        return type(self), (self._bits,)
+
+    def __setattr__(self, name: str, value: object) -> None:
+        self._refuse()
+
+    def __delattr__(self, name: str) -> None:
+        self._refuse()
+
+    def _refuse(self) -> NoReturn:
+        raise AttributeError(f"BRIDGE-VALUE-2: {self!r} cannot be changed")
 
 
 class Bf16(_BitFloat):

@@ -154,7 +154,7 @@ def test_scalar_form_agrees_with_patterns(impl: Any, source: DType, into: DType)
         assert_bits(floats, got_bits, nan="any", dtype=into, what=f"cast_float {what}", clause="BRIDGE-FLOAT-1")
 
 
-@clause("BRIDGE-ARRAY-1")
+@clause("BRIDGE-ARRAY-1", "BRIDGE-ARRAY-3")
 @pytest.mark.parametrize(("source", "into"), PAIRS, ids=PAIR_IDS)
 def test_shapes_and_out(impl: Any, source: DType, into: DType) -> None:
     inputs = np.resize(vectors.load("dtype_cast_scalar")[f"in_{source.name}"], 24).view(STORAGE[source])
@@ -176,6 +176,9 @@ def test_shapes_and_out(impl: Any, source: DType, into: DType) -> None:
         got = impl.dtype.cast_array(source, into, np.empty(shape, dtype=STORAGE[source]))
         assert got.shape == shape, f"BRIDGE-ARRAY-1: shape {got.shape} from {shape}"
         assert got.dtype == STORAGE[into]
+    raw = np.zeros(16, np.uint8)
+    misaligned = np.ndarray((0,), STORAGE[into], raw, (1 - raw.ctypes.data) % 8)
+    assert impl.dtype.cast_array(source, into, inputs[:0], out=misaligned) is misaligned
 
 
 @clause("BRIDGE-ARRAY-4", "BRIDGE-ARRAY-2", "BRIDGE-ARRAY-3")

@@ -103,12 +103,28 @@ def test_repr_is_the_call(impl: Any, name: str) -> None:
 @pytest.mark.parametrize("name", TYPES)
 def test_immutable(impl: Any, name: str) -> None:
     value = getattr(impl, name)(0x3C)
-    refused = (AttributeError, TypeError)
-    assert_raises(refused, None, lambda: setattr(value, "bits", 1))
-    assert_raises(refused, None, lambda: setattr(value, "other", 1))
-    assert_raises(refused, None, lambda: delattr(value, "bits"))
-    assert value.bits == 0x3C
+    for what, change in (
+        ("set bits", lambda: setattr(value, "bits", 1)),
+        ("set the dtype", lambda: setattr(value, "dtype", DType.f32)),
+        ("set an unknown attribute", lambda: setattr(value, "other", 1)),
+        ("delete bits", lambda: delattr(value, "bits")),
+        ("delete an unknown attribute", lambda: delattr(value, "other")),
+        ("initialize again", lambda: value.__init__(0x3D)),
+        ("initialize with the same again", lambda: value.__init__(0x3C)),
+    ):
+        assert_raises(AttributeError, None, change, what=f"BRIDGE-VALUE-2: {name}: {what}")
+        assert value.bits == 0x3C, f"BRIDGE-VALUE-2: {name}: {what}"
+        assert value.dtype is TYPES[name]
     assert not hasattr(value, "other")
+    assert hash(value) == hash(getattr(impl, name)(0x3C))
+
+
+@clause("BRIDGE-VALUE-1")
+@pytest.mark.parametrize("name", TYPES)
+def test_arguments_have_places_and_no_names(impl: Any, name: str) -> None:
+    kind = getattr(impl, name)
+    for call in (lambda: kind(bits=3), lambda: kind.from_f32(value=1.0), lambda: kind(), lambda: kind(3, 4)):
+        assert_raises(TypeError, None, call, what=f"BRIDGE-VALUE-1: {name}")
 
 
 @clause("BRIDGE-VALUE-2")
