@@ -2,6 +2,8 @@
 
 import importlib
 import inspect
+import tomllib
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -10,10 +12,11 @@ import pytest
 from fucina.spec import clauses
 from fucina.spec.crosswalk import CROSSWALK, Entry, table
 from fucina.spec.interface import BitFloat, DTypePart, RngPart
-from fucina.spec.types import BLOCK_CONSTANTS
+from fucina.spec.types import BLOCK_CONSTANTS, DType, DTypeKind, FloatOp
 
 PRESENT = [entry for entry in CROSSWALK if not entry.status.startswith("later")]
 PARTS = {"dtype": DTypePart, "rng": RngPart, "Bf16": BitFloat, "F8E4M3": BitFloat, "F8E5M2": BitFloat}
+DOCUMENTED = tomllib.loads((Path(__file__).parent / "documented.toml").read_text(encoding="utf-8"))
 ROOT_TYPES = {"DType", "DTypeKind", "FloatOp"}
 
 
@@ -36,6 +39,20 @@ def test_rows_are_well_formed() -> None:
         assert bool(entry.clauses) == (entry in PRESENT), entry
     assert len({(entry.documented, entry.python) for entry in CROSSWALK}) == len(CROSSWALK)
     assert {entry.section for entry in CROSSWALK} == {"6.8", "8.1", "8.2", "8.3", ""}
+
+
+@pytest.mark.parametrize("chapter", DOCUMENTED)
+def test_every_documented_name_has_a_row_and_no_row_invents_one(chapter: str) -> None:
+    groups = {kind: names for kind, names in DOCUMENTED[chapter].items() if kind != "members"}
+    documented = [name for names in groups.values() for name in names]
+    assert len(documented) == len(set(documented))
+    assert set(documented) == {entry.documented for entry in CROSSWALK if entry.section == chapter}
+
+
+def test_the_enumerations_have_the_documented_members() -> None:
+    documented = {name: members for part in DOCUMENTED.values() for name, members in part.get("members", {}).items()}
+    enumerations = {"DType": DType, "DTypeKind": DTypeKind, "FloatOp": FloatOp}
+    assert documented == {name: [member.name for member in members] for name, members in enumerations.items()}
 
 
 def test_every_clause_of_a_row_governs_its_name() -> None:

@@ -173,14 +173,19 @@ _POLICY_LATER = (
     _later(
         "8.3",
         "context",
+        "ExecContext ExecContext",
         "ctx.prepareAs ExecContext.prepare_as",
         "ctx.storeAs ExecContext.store_as",
         "cast ExecContext.cast",
     )
-    + _later("8.3", "tensor", "Tensor Tensor", "to Tensor.to")
+    + _later(
+        "8.3", "tensor", "Tensor Tensor", "fromSlice Tensor.from_slice", "dataConst Tensor.data_const", "to Tensor.to"
+    )
     + _later(
         "8.3",
         "ops",
+        "add Tensor.add",
+        "sum Tensor.sum",
         "leakyRelu Tensor.leaky_relu",
         "clamp Tensor.clamp",
         "where Tensor.where",
