@@ -8,14 +8,11 @@
  * the few values that lie so close to a rounding border of f32 that this might matter.  Those are computed again, exactly.
  */
 #include "core/kernels.h"
+#include "rng/blocks.h"
 #include "rng/bounds.h"
 #include "rng/exact.h"
 #include "rng/logarithm.h"
-#include "rng/stream.h"
 #include "rng/unit.h"
-#include "rng/words.h"
-
-enum { BLOCK = 256 }; /* pairs: 15 KiB of arrays on the stack */
 
 typedef struct {
     double cosine[BLOCK], sine[BLOCK];
@@ -157,7 +154,8 @@ FC_INLINE int rounded(const polar *in, int m, int plain, int stream, fc_any_f32 
 #endif
 
 /* m pairs to out; values in doubt are computed again, exactly */
-FC_INLINE void fill_block(uint64_t seed, uint64_t pair, double scale, int plain, int stream, int m, fc_any_f32 *out) {
+FC_INLINE void fill_block(uint64_t seed, uint64_t pair, float scale, int stream, int m, fc_any_f32 *out) {
+    const int plain = is_plain(scale);
     polar value;
     pairs(seed, pair, scale, m, &value);
     if (__builtin_expect(!rounded(&value, m, plain, stream, out), 1) || FC_PLANTED(GAUSS_FALLBACK_INEXACT)) return;
@@ -169,28 +167,8 @@ FC_INLINE void fill_block(uint64_t seed, uint64_t pair, double scale, int plain,
 }
 
 /* Clauses: RNG-GAUSS-2, RNG-GAUSS-3, RNG-GAUSS-4, RNG-CHUNK-1 */
-void FC_K(gaussian)(uint64_t seed, uint64_t first, float scale, float *aligned_out, size_t n) {
-    fc_any_f32 *out = aligned_out;
-    const double wide = scale;
-    const int plain = is_plain(wide), streaming = fc_worth_streaming(n * sizeof *out);
-    _Alignas(64) float some[2 * BLOCK];
-    while (n) {
-        /* values to leave out, for an odd first; then up to a block of them, in memory of our own unless all are wanted */
-        const size_t skip = FC_PLANT(GAUSS_ODD_START, (size_t)(first % 2), (size_t)0);
-        const size_t take = n < 2 * BLOCK - skip ? n : 2 * BLOCK - skip, made = (skip + take + 1) / 2;
-        const int m = fc_whole_runs((int)made);
-        if (skip || take != 2 * (size_t)m) {
-            fill_block(seed, first / 2, wide, plain, 0, m, some);
-            memcpy(out, some + skip, FC_PLANT(GAUSS_ODD_LENGTH, take, skip ? take : 2 * made) * sizeof *out);
-        } else if (streaming && (uintptr_t)out % 16 == 0)
-            fill_block(seed, first / 2, wide, plain, 1, m, out);
-        else
-            fill_block(seed, first / 2, wide, plain, 0, m, out);
-        first += take;
-        out += take;
-        n -= take;
-    }
-    if (streaming) fc_stream_end();
+void FC_K(gaussian)(uint64_t seed, uint64_t first, float scale, float *out, size_t n) {
+    fc_fill_by_blocks(fill_block, seed, first, scale, out, n);
 }
 
 void FC_K(gaussian_f64)(uint64_t seed, uint64_t pair, double scale, double *out, size_t count) { /* out: aligned */

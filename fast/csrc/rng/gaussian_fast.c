@@ -3,10 +3,7 @@
  * here an expression is the contract: one rounding per operation, in the order written, no fma (NUM-ARITH-1).
  */
 #include "core/kernels.h"
-#include "rng/stream.h"
-#include "rng/words.h"
-
-enum { BLOCK = 256 }; /* pairs */
+#include "rng/blocks.h"
 
 /*
  * The clause's steps, cut where a long dependency chain would wait for itself: each of the following is one pass over a
@@ -105,23 +102,6 @@ FC_INLINE void fill_block(uint64_t seed, uint64_t pair, float scale, int stream,
 }
 
 /* Clauses: RNG-FAST-1, RNG-FAST-2, RNG-CHUNK-1 */
-void FC_K(gaussian_fast)(uint64_t seed, uint64_t first, float scale, float *aligned_out, size_t n) {
-    fc_any_f32 *out = aligned_out;
-    const int streaming = fc_worth_streaming(n * sizeof *out);
-    _Alignas(64) float some[2 * BLOCK];
-    while (n) { /* as in gaussian.c */
-        const size_t skip = (size_t)(first % 2), take = n < 2 * BLOCK - skip ? n : 2 * BLOCK - skip;
-        const int m = fc_whole_runs((int)((skip + take + 1) / 2));
-        if (skip || take != 2 * (size_t)m) {
-            fill_block(seed, first / 2, scale, 0, m, some);
-            memcpy(out, some + skip, take * sizeof *out);
-        } else if (streaming && (uintptr_t)out % 16 == 0)
-            fill_block(seed, first / 2, scale, 1, m, out);
-        else
-            fill_block(seed, first / 2, scale, 0, m, out);
-        first += take;
-        out += take;
-        n -= take;
-    }
-    if (streaming) fc_stream_end();
+void FC_K(gaussian_fast)(uint64_t seed, uint64_t first, float scale, float *out, size_t n) {
+    fc_fill_by_blocks(fill_block, seed, first, scale, out, n);
 }
