@@ -45,6 +45,13 @@ def test_every_clause_is_explained(clause_id: str) -> None:
     for section in ("reference:", "fast, C:", "tests:", "vectors:", "planted faults:"):
         assert f"\n{section}" in text
     assert "\ntests: none" not in text
+    assert not any(mark in text for mark in (":clause:", "``", "code-block::", "  **"))
+
+
+def test_the_examples_of_a_clause_are_among_its_tests() -> None:
+    assert "  test_spec_examples.py::test_examples[RNG-AT-1] " in explain("RNG-AT-1")
+    assert "  test_spec_examples.py::test_examples_in_lockstep[NUM-PARAM-1] " in explain("RNG-UNIF-3")
+    assert "test_spec_examples.py" not in explain("RNG-CONTRACT-1")
 
 
 def test_the_installed_index_is_that_of_the_tree(tree: dict[str, Any]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import re
 import textwrap
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
@@ -26,6 +27,9 @@ _SECTIONS = {
     "faults": "planted faults",
 }
 _WIDTH = 110
+_ROLE = re.compile(r":[a-z]+:`([^`]+)`")
+_LITERAL = re.compile(r"``([^`]+)``")
+_CODE_BLOCK = re.compile(r"^ *\.\. code-block:: \w+\n\n?", re.MULTILINE)
 
 
 def listing() -> Iterator[str]:
@@ -58,11 +62,17 @@ def explain(clause_id: str) -> str:
     return "\n".join(_lines(clauses[wanted], index.load().get(wanted)))
 
 
+def _plain(text: str) -> str:
+    """Return the text of a clause without the marks that only a page needs; formulas and examples stay as they are."""
+    text = re.sub(r"\A\*\*(.+?)\*\*", r"\1", text, flags=re.DOTALL)
+    return _LITERAL.sub(r"`\1`", _ROLE.sub(r"\1", _CODE_BLOCK.sub("", text)))
+
+
 def _lines(clause: Clause, entry: index.Entry | None) -> Iterator[str]:
     yield f"{clause.id}: {clause.title}"
     yield f"chapter {clause.chapter}"
     yield ""
-    yield textwrap.indent(textwrap.dedent(clause.text).strip(), "  ")
+    yield textwrap.indent(_plain(clause.text), "  ")
     yield ""
     if clause.functions:
         yield from textwrap.wrap("functions: " + ", ".join(clause.functions), _WIDTH, subsequent_indent="  ")
