@@ -15,12 +15,14 @@ import numpy as np
 import pytest
 
 import fucina.fast
+import fucina.fast.windows
 from fucina.fast import _native
 from fucina.spec import interface
-from fucina.spec.interface import Implementation, IsaControl
+from fucina.spec.interface import Implementation, IsaControl, Windows
 
 _implementation: Implementation = fucina.fast
 _levels: IsaControl = fucina.fast
+_windows: Windows = fucina.fast.windows
 
 # what a libm offers and the contract forbids to use (clause NUM-ELEM-1)
 TRANSCENDENTAL = re.compile(
