@@ -44,7 +44,9 @@ def test_set_isa(level: str) -> None:
 @pytest.mark.parametrize("level", ["", "AVX2", "sse9", None, 3, "baseline\0"])
 def test_unknown_level_is_refused_and_nothing_changes(level: Any) -> None:
     before = fast.isa()
-    with pytest.raises(InvalidBounds, match=fast.isa_levels()[0]):
+    with pytest.raises(
+        InvalidBounds, match=f"^NUM-ISA-1: level must, on this machine, be one of {', '.join(fast.isa_levels())}, got "
+    ):
         fast.set_isa(level)
     assert fast.isa() == before
 
@@ -58,8 +60,7 @@ def test_environment_variable_with_an_unknown_level_is_an_import_error() -> None
     done = _run("-c", "import fucina.fast", FUCINA_ISA="sse9")
     assert done.returncode == 1
     last = done.stderr.strip().splitlines()[-1]
-    assert last.startswith("ImportError: FUCINA_ISA=sse9")
-    assert all(level in last for level in fast.isa_levels())
+    assert last == f"ImportError: NUM-ISA-1: FUCINA_ISA must name one of {', '.join(fast.isa_levels())}, got 'sse9'"
 
 
 def test_every_level_gives_the_same_bytes(fill: Any, noise: Any) -> None:

@@ -32,6 +32,7 @@ int fc_isa_count(void) { return LEVELS; }
 
 const char *fc_isa_name(int level) { return level >= 0 && level < LEVELS ? names[level] : NULL; }
 
+/* Clause: NUM-ISA-1 */
 int fc_isa_usable(int level) {
     if (level < 0 || level >= LEVELS) return 0;
 #if defined(__x86_64__)
@@ -50,6 +51,7 @@ static int detected(void) {
     return level;
 }
 
+/* Clause: NUM-ISA-1 */
 int fc_isa_get(void) {
     int level = atomic_load_explicit(&in_force, memory_order_relaxed);
     if (level < 0) {
@@ -59,6 +61,7 @@ int fc_isa_get(void) {
     return level;
 }
 
+/* Clause: NUM-ISA-1 */
 fc_status fc_isa_set(int level) {
     if (!fc_isa_usable(level)) return FC_BAD_ISA;
     atomic_store_explicit(&in_force, level, memory_order_relaxed);

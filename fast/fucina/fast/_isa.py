@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 
 from fucina.fast._native import ffi, lib
+from fucina.fast._shown import shown
 from fucina.spec.errors import InvalidBounds
 
 __all__ = ["isa", "isa_levels", "set_isa"]
@@ -20,7 +21,7 @@ _USABLE = {_name(level): level for level in range(lib.fc_isa_count()) if lib.fc_
 def isa_levels() -> tuple[str, ...]:
     """Return the levels that this machine can use, lowest first.
 
-    Clauses: RNG-CHUNK-1
+    Clauses: NUM-ISA-1
     """
     return tuple(_USABLE)
 
@@ -31,7 +32,7 @@ def isa() -> str:
     It is the highest one unless the environment variable ``FUCINA_ISA`` named another when ``fucina.fast`` was
     imported, or :func:`set_isa` did since.  Results do not depend on it.
 
-    Clauses: RNG-CHUNK-1, BRIDGE-ARRAY-4
+    Clauses: NUM-ISA-1, RNG-CHUNK-1, BRIDGE-ARRAY-4
     """
     return _name(lib.fc_isa_get())
 
@@ -49,12 +50,13 @@ def set_isa(level: str) -> None:
     InvalidBounds
         For a level that does not exist or that this machine lacks.
 
-    Clauses: RNG-CHUNK-1
+    Clauses: NUM-ISA-1
     """
     known = _USABLE.get(level) if isinstance(level, str) else None
     if known is None or lib.fc_isa_set(known) != lib.FC_OK:
         raise InvalidBounds(
-            f"unknown or unusable instruction-set level {level!r}; this machine has {_listed()}", clause="RNG-CHUNK-1"
+            f"level must, on this machine, be one of {_listed()}, got {shown(level)}",
+            clause="NUM-ISA-1",
         )
 
 
@@ -63,13 +65,17 @@ def _listed() -> str:
 
 
 def _from_environment() -> None:
+    """Take the level that the environment names.
+
+    Clauses: NUM-ISA-1
+    """
     wanted = os.environ.get("FUCINA_ISA")
     if not wanted:
         return
     try:
         set_isa(wanted)
     except InvalidBounds:
-        raise ImportError(f"FUCINA_ISA={wanted}: unknown or unusable level; this machine has {_listed()}") from None
+        raise ImportError(f"NUM-ISA-1: FUCINA_ISA must name one of {_listed()}, got {shown(wanted)}") from None
 
 
 _from_environment()
