@@ -55,8 +55,7 @@ def set_isa(level: str) -> None:
     known = _USABLE.get(level) if isinstance(level, str) else None
     if known is None or lib.fc_isa_set(known) != lib.FC_OK:
         raise InvalidBounds(
-            f"level must, on this machine, be one of {_listed()}, got {shown(level)}",
-            clause="NUM-ISA-1",
+            f"level must be one that this machine has ({_listed()}), got {shown(level)}", clause="NUM-ISA-1"
         )
 
 
