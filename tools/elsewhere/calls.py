@@ -102,7 +102,10 @@ def _padded(data: bytes) -> bytes:
 
 @dataclass(frozen=True)
 class CallSet:
-    """The calls that share a digest; ``sha256`` is the digest that the vectors themselves demand, where they do."""
+    """The calls that share a digest.
+
+    ``sha256`` is the digest that the vectors themselves demand, where they do: the big fills.
+    """
 
     name: str
     calls: tuple[Call, ...]

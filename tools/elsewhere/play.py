@@ -26,10 +26,12 @@ class Played:
 
 
 def play(target: Target, runner: Path, files: dict[str, Path], sets: tuple[CallSet, ...]) -> Played:
-    """Run the player on every set; its outputs go through a pipe into the digest."""
+    """Run the player on every set that the target takes; its outputs go through a pipe into the digest."""
     played = Played(target)
     began = time.monotonic()
     for calls in sets:
+        if calls.sha256 and not target.big:
+            continue
         digest, count = hashlib.sha256(), 0
         command = [*target.emulator, str(runner), str(files[calls.name]), target.level]
         with (
