@@ -19,6 +19,31 @@ from fucina.spec.errors import InvalidBounds
 @pytest.fixture(autouse=True)
 def _same_level_afterwards() -> Iterator[None]:
     before = fast.isa()
+    yield
+    fast.set_isa(before)
+
+
+def _run(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, *arguments], capture_output=True, text=True, env={**os.environ, **environment}, check=False
+    )
+
+
+def test_levels_are_ordered_and_the_highest_is_the_default() -> None:
+    names = _run("-c", "import fucina.fast as f; print(*f.isa_levels()); print(f.isa())", FUCINA_ISA="").stdout.split()
+    assert tuple(names[:-1]) == fast.isa_levels()
+    assert names[-1] == fast.isa_levels()[-1]
+
+
+@pytest.mark.parametrize("level", fast.isa_levels())
+def test_set_isa(level: str) -> None:
+    fast.set_isa(level)
+    assert fast.isa() == level
+
+
+@pytest.mark.parametrize("level", ["", "AVX2", "sse9", None, 3, "baseline\0"])
+def test_unknown_level_is_refused_and_nothing_changes(level: Any) -> None:
+    before = fast.isa()
     levels = ", ".join(fast.isa_levels())
     with pytest.raises(InvalidBounds, match=rf"^NUM-ISA-1: level must be one that this machine has \({levels}\), got "):
         fast.set_isa(level)
