@@ -186,6 +186,9 @@ def test_outputs_that_overlap_the_input(impl: Any, source: DType, into: DType) -
         out = raw[start : start + N * b.itemsize].view(b)
         call = partial(impl.dtype.cast_array, source, into, given, out=out)
         assert_raises(OverlappingMemory, "BRIDGE-ARRAY-3", call, out=raw, what=f"{start} bytes apart")
+    end = N * b.itemsize  # the input may lie at any address: here its first byte is the output's last
+    call = partial(impl.dtype.cast_array, source, into, raw[end - 1 :][: N * a.itemsize].view(a), out=raw[:end].view(b))
+    assert_raises(OverlappingMemory, "BRIDGE-ARRAY-3", call, out=raw, what="one byte in common")
     beside = -(-N * a.itemsize // b.itemsize) * b.itemsize
     out = raw[beside : beside + N * b.itemsize].view(b)
     impl.dtype.cast_array(source, into, given, out=out)  # touching is not overlapping
