@@ -13,7 +13,7 @@
 
 /* bool bytes as 0 or 1 (clause BRIDGE-BOOL-2: any byte but 0 is true). */
 FC_INLINE __m128i as_bool(__m128i bytes) {
-    return FC_PLANT(BOOL_BYTES_COPIED, _mm_min_epu8(bytes, _mm_set1_epi8(1)), bytes);
+    return FC_PLANT(TRUE_ALL_ONES, _mm_min_epu8(bytes, _mm_set1_epi8(1)), _mm_cmpgt_epi8(bytes, _mm_setzero_si128()));
 }
 
 /* Eight integers modulo 2^32 (of i64 the low halves). */
@@ -140,7 +140,7 @@ FC_INLINE __m256i step_byte(int source, int target, const char *p) {
     }
     for (unsigned k = 0; k < size; k++) v[k] = load32(p + 32 * k);
     switch (size) {
-    case 1: return FC_PLANT(BOOL_BYTES_COPIED, _mm256_min_epu8(v[0], _mm256_set1_epi8(1)), v[0]); /* of bool: the others are copies */
+    case 1: return FC_PLANT(TRUE_ALL_ONES, _mm256_min_epu8(v[0], _mm256_set1_epi8(1)), _mm256_cmpgt_epi8(v[0], _mm256_setzero_si256())); /* of bool: the others are copies */
     case 2: return low_bytes_of_words(v);
     case 4: return low_bytes_of_dwords(v);
     default: return low_bytes_of_qwords(v);
@@ -270,7 +270,7 @@ FC_INLINE void cast_lines(int source, int target, int mode, step_function *step,
                 store32(out + 32, high);
             }
         }
-        if (out == last + 64) break;
+        if (out == last + 64 || (FC_PLANTED(CAST_TAIL_DROPPED) && limit == last)) break;
         if (limit == last) { /* the rest */
             in = in_last;
             out = last;

@@ -1,6 +1,7 @@
 /* The bridges' public functions: check the dtypes, find the kernel, run it in the default environment. */
 #include "core/dispatch.h"
 #include "core/environment.h"
+#include "core/fault.h"
 #include "bridge/pairs.h"
 #include "fucina.h"
 #include <string.h>
@@ -10,6 +11,7 @@ static int is_scalar(int dtype) { return dtype >= 0 && dtype < FC_SCALAR_DTYPES;
 /* The kernel of the pair under a mode: a mode that does not tell on the pair falls away. */
 static fc_cast_kernel *kernel_of(int source, int target, uint32_t mode) {
     const fc_cast_table *casts = fc_kernels_in_force()->casts;
+    if (FC_PLANTED(SATURATE_IGNORED)) mode &= ~(uint32_t)FC_CAST_SATURATE;
     fc_cast_kernel *kernel = (*casts)[mode & (FC_CAST_MODES - 1)][source][target];
     if (!kernel) kernel = (*casts)[mode & FC_CAST_SATURATE][source][target];
     if (!kernel) kernel = (*casts)[mode & FC_CAST_SINGLE_ROUNDING][source][target];

@@ -28,7 +28,7 @@ FC_INLINE uint64_t load_bits(int source, const void *in, size_t i) {
 /* Integers of at most 32 bits, and bool (clause BRIDGE-BOOL-2: any byte but 0 is true). */
 FC_INLINE int32_t load_i32(int source, const void *in, size_t i) {
     switch (source) {
-    case FC_bool: { FC_READ(uint8_t, x); return FC_PLANT(BOOL_BYTES_COPIED, x != 0, x); }
+    case FC_bool: { FC_READ(uint8_t, x); return FC_PLANT(TRUE_ALL_ONES, x != 0, -(x != 0)); }
     case FC_u8: { FC_READ(uint8_t, x); return x; }
     case FC_u16: { FC_READ(uint16_t, x); return x; }
     case FC_i8: { FC_READ(int8_t, x); return x; }
@@ -124,6 +124,7 @@ FC_INLINE void cast_elements(int source, int target, int mode, const void *restr
         memcpy(out, in, n * fc_size_of(source));
         return;
     }
+    if (FC_PLANTED(CAST_TAIL_DROPPED) && n > 64) n = n / 16 * 16;
     for (size_t i = 0; i < n; i++) cast_element(source, target, mode, in, out, i);
 }
 

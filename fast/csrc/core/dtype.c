@@ -1,5 +1,6 @@
 /* What each dtype is: the core's own answer to the predicates and the geometry of chapter dtype. */
 #include "core/dtype.h"
+#include "core/fault.h"
 #include "fucina.h"
 
 static const struct fc_dtype_info dtypes[] = {
@@ -16,5 +17,6 @@ _Static_assert(FC_DTYPES == 40, "the documents list 40 dtypes");
 fc_status fc_dtype_info(int dtype, struct fc_dtype_info *out) {
     if (dtype < 0 || dtype >= FC_DTYPES) return FC_BAD_DTYPE;
     *out = dtypes[dtype];
+    if (FC_PLANTED(F64_WITH_GRADIENT) && dtype == FC_f64) out->properties |= FC_DTYPE_GRAD;
     return FC_OK;
 }

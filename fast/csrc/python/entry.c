@@ -12,6 +12,7 @@
 #include <Python.h>
 
 #include "core/dtype.h"
+#include "core/fault.h"
 #include "fucina.h"
 #include <stdlib.h>
 #include <string.h>
@@ -46,14 +47,15 @@ static int take(PyObject *object, int dtype, int writing, Py_buffer *buffer) {
     const Py_ssize_t size = formats[dtype].size;
     const char *format = buffer->format;
     if (format && format[0] && !format[1] && strchr(formats[dtype].codes, format[0]) && buffer->itemsize == size &&
-        (!writing || (!buffer->readonly && (uintptr_t)buffer->buf % (size_t)size == 0)))
+        (!writing || ((!buffer->readonly || FC_PLANTED(ENTRY_READ_ONLY_OUT)) &&
+                      ((uintptr_t)buffer->buf % (size_t)size == 0 || FC_PLANTED(ENTRY_UNALIGNED_OUT)))))
         return 1;
     PyBuffer_Release(buffer);
     return 0;
 }
 
 static int take_u64(PyObject *object, uint64_t *value) {
-    if (!PyLong_CheckExact(object)) return 0;
+    if (!FC_PLANT(ENTRY_BOOL_SEED, PyLong_CheckExact(object), PyLong_Check(object))) return 0;
     *value = PyLong_AsUnsignedLongLong(object);
     if (*value == UINT64_MAX && PyErr_Occurred()) {
         PyErr_Clear();
@@ -128,7 +130,9 @@ static int take_call(const char *pattern, PyObject *const *args, Py_ssize_t narg
 }
 
 /* RNG-RANGE-1: first + n <= 2^64 */
-static int in_range(uint64_t first, size_t n) { return n == 0 || first <= -(uint64_t)n; }
+static int in_range(uint64_t first, size_t n) {
+    return n == 0 || first <= -(uint64_t)n || FC_PLANTED(ENTRY_END_UNCHECKED);
+}
 
 /*
  * X(name, pattern, condition, kernel): the fills.  S and F are the seed and the first index, N the length; a status other
@@ -271,7 +275,7 @@ static PyObject *entry_cast_array(PyObject *module, PyObject *const *args, Py_ss
         const size_t n = (size_t)(source.len / formats[from].size);
         const uintptr_t a = (uintptr_t)source.buf, b = (uintptr_t)target.buf;
         const int apart = a + (size_t)source.len <= b || b + (size_t)target.len <= a || n == 0;
-        if (apart && (size_t)(target.len / formats[to].size) == n) {
+        if ((apart || FC_PLANTED(ENTRY_OVERLAP)) && (size_t)(target.len / formats[to].size) == n) {
             PyThreadState *state = n >= RELEASE ? PyEval_SaveThread() : NULL;
             const fc_status status = fc_cast(from, to, mode, source.buf, target.buf, n);
             if (state) PyEval_RestoreThread(state);

@@ -16,6 +16,9 @@
 #include "rng/exact.h"
 #include "rng/unit.h"
 #include <stdlib.h>
+#ifdef FC_FAULTS
+#include <math.h>
+#endif
 
 enum { FX_LIMBS = 8, ERROR = 4096 };
 #include "rng/exact_constants.h"
@@ -176,6 +179,9 @@ FC_INLINE int ln_with(uint64_t m, uint64_t whole, int e, int n, double *result) 
 double fc_ln(double x) {
     if (!(x > 0 && x < __builtin_inf())) return not_a_number;
     if (x == 1) return 0;
+#ifdef FC_FAULTS
+    if (FC_PLANTED(LIBM_LOG)) return log(x);
+#endif
     int e;
     uint64_t m = taken_apart(x, &e);
     const int lead = __builtin_clzll(m) - 11;
