@@ -14,6 +14,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from fucina.fast import isa_levels
+
 from .faults import ROOT, Fault
 
 __all__ = ["Trial", "green", "trial"]
@@ -82,46 +84,59 @@ def _accident(failure: dict[str, Any]) -> bool:
     return isinstance(kind, type) and issubclass(kind, BaseException)
 
 
-def _judge(found: Trial, code: int, report: dict[str, Any] | None, output: str) -> None:
-    """Decide whether a run shows the fault: red, and by comparisons, on every level that has it."""
-    found.problem = ""
+def _problem(code: int, report: dict[str, Any] | None, output: str) -> str:
+    """Return why a run does not show a fault, or nothing: it is red by a failed check, and was not red all over."""
     if code != 1 or report is None or report["problems"]:
-        found.problem = f"the run broke down, exit code {code}: {output}"
-        return
-    disagreements = [f for f in report["failures"] if not _accident(f)]
-    seen = {f["target"] for f in disagreements}
-    missed = [t["label"] for t in report["targets"] if t["label"] not in seen]
-    if missed:
-        found.problem = f"not seen on {', '.join(missed)}"
-        return
-    found.caught = True
-    found.by = disagreements[0]["test"]
-    found.clauses_red = sorted({c["clause"] for c in report["cells"] if c["state"] == "FAIL"})
+        return f"the run broke down, exit code {code}: {output}"
+    if all(_accident(failure) for failure in report["failures"]):
+        return f"fell over: {report['failures']}" if report["failures"] else "green"
+    return ""
+
+
+def _try(found: Trial, where: Sequence[str]) -> bool:
+    """Run the suite on one level with the fault in force, up to its first failure; return whether it shows the fault.
+
+    First come the tests of the fault's clause, then, if they do not see it, all of them.
+    """
+    stop = [*where, "-x"]
+    ended = _suite([*stop, "--filter", found.fault.clause], found.fault)
+    problem = _problem(*ended)
+    if problem:
+        found.problem += f"{' '.join(where)}: the tests of {found.fault.clause}: {problem}\n"
+        ended = _suite(stop, found.fault)
+        problem = _problem(*ended)
+        found.problem += f"{' '.join(where)}: the whole suite: {problem or 'red'}\n"
+        if problem:
+            return False
+    report = ended[1]
+    assert report is not None
+    if not report["totals"]["passed"]:  # the first test failed already: is there one that passes at all?
+        control = _suite([*where, "--filter", *ANYTHING], found.fault)[1]
+        if control is None or not control["totals"]["passed"]:
+            found.problem += f"{' '.join(where)}: broke everything, not a single check passed\n"
+            return False
+    found.by = found.by or next(f["test"] for f in report["failures"] if not _accident(f))
+    red = {cell["clause"] for cell in report["cells"] if cell["state"] == "FAIL"}
+    found.clauses_red = sorted({*found.clauses_red, *red})
+    return True
+
+
+def _places(fault: Fault) -> list[list[str]]:
+    """Return where a fault has to show: of the C core on every level that this machine can use."""
+    chosen = ["--impl", fault.implementation]
+    if fault.implementation == "fucina.reference":
+        return [chosen]
+    levels = isa_levels() if fault.kind == "C" else isa_levels()[-1:]
+    return [[*chosen, "--isa", level] for level in levels]
 
 
 def trial(fault: Fault) -> Trial:
-    """Run the suite with a fault in force: first the tests of its clause, then, if they do not see it, all of them."""
+    """Try one fault."""
     found = Trial(fault)
     start = time.perf_counter()
-    # the reference has one level and is slow: the first failure says it all
-    chosen = ["--impl", fault.implementation] + ["-x"] * (fault.implementation == "fucina.reference")
     try:
-        ended = _suite([*chosen, "--filter", fault.clause], fault)
-        _judge(found, *ended)
-        if not found.caught:
-            first = found.problem
-            ended = _suite(chosen, fault)
-            _judge(found, *ended)
-            found.problem = f"the tests of {fault.clause}: {first}; the whole suite: {found.problem or 'red'}"
-        if found.caught and not _passed(ended[1]):
-            ended = _suite(["--impl", fault.implementation, "--filter", *ANYTHING], fault)
-            if not _passed(ended[1]):
-                found.caught, found.problem = False, "broke everything: not a single check passed"
+        found.caught = all(_try(found, where) for where in _places(fault))
     except subprocess.TimeoutExpired as expired:
-        found.caught, found.problem = False, f"no end after {expired.timeout:.0f} s"
+        found.problem += f"no end after {expired.timeout:.0f} s"
     found.seconds = time.perf_counter() - start
     return found
-
-
-def _passed(report: dict[str, Any] | None) -> int:
-    return int(report["totals"]["passed"]) if report else 0
