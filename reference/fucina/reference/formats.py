@@ -12,6 +12,7 @@ pattern only.
 from __future__ import annotations
 
 import enum
+import pickle
 import struct
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -245,8 +246,12 @@ def encode(fmt: Format, number: Number, saturate: bool = False) -> int:
 
 
 def pattern_of(value: float) -> int:
-    """Return the 64-bit pattern of a Python float; a copy of eight bytes, no arithmetic."""
-    return int.from_bytes(struct.pack("<d", value), "little")
+    """Return the 64-bit pattern of a Python float; a copy of eight bytes, no arithmetic.
+
+    ``struct.pack`` would compare the float with -1.0, and a signalling NaN answers any comparison with a flag or a trap
+    (clause NUM-ENV-3).  A pickle holds the bytes behind three others, and pickling only copies them.
+    """
+    return int.from_bytes(pickle.dumps(float(value), protocol=2)[3:11], "big")
 
 
 def float_of(bits: int) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import array
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -47,6 +48,7 @@ def test_case_o_f05_a_signalling_nan_raises_no_flag(impl: Any) -> None:
         np.full(70, 0x7C01, np.uint16).view(np.float16),
         np.full(70, 0x7FF0 << 48 | 1, np.uint64).view(np.float64),
     )
+    parameter, out, plain = double[0].item(), np.zeros(70, np.float32), array.array("f", bytes(4 * 70))
     work: dict[str, Callable[[], Any]] = {
         "f32 -> bf16": lambda: impl.dtype.cast_array(DType.f32, DType.bf16, codes),
         "f32 -> f16": lambda: impl.dtype.cast_array(DType.f32, DType.f16, codes),
@@ -58,6 +60,9 @@ def test_case_o_f05_a_signalling_nan_raises_no_flag(impl: Any) -> None:
         "f64 -> f32": lambda: impl.dtype.cast_array(DType.f64, DType.f32, double),
         "cast_bits": lambda: impl.dtype.cast_bits(DType.f32, DType.bool, 0x7F800001),
         "is_truthy": lambda: impl.dtype.is_truthy(DType.bf16, 0x7F81),
+        "a scale": lambda: impl.rng.gaussian_fill(1, out, parameter),
+        "a scale, out no ndarray": lambda: impl.rng.gaussian_fill(1, plain, parameter),
+        "a mean, out no ndarray": lambda: impl.rng.normal_fill_at(1, 0, plain, parameter, 1.0),
     }
     for name, call in work.items():
         with fpenv.environment("nearest"):

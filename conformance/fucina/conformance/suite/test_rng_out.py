@@ -122,6 +122,9 @@ def test_not_aligned(impl: Any, fill: Fill) -> None:
         assert view.ctypes.data % size == off
         what = f"{fill}, {off} bytes off"
         assert_raises(UnsupportedView, "RNG-OUT-1", fill.bound(impl, 1, view), out=whole, what=what)
+        memory = whole.data[start % size + size : start % size + size * (N + 1)].cast(TYPECODES[fill.format])
+        what += ", a memoryview"
+        assert_raises(UnsupportedView, "RNG-OUT-1", fill.bound(impl, 1, memory), out=whole, what=what)
 
 
 @clause("RNG-RANGE-1", "RNG-OUT-2", "ERR-STATE-1", "ERR-MSG-1")
