@@ -86,10 +86,12 @@ def _accident(failure: dict[str, Any]) -> bool:
 
 def _problem(code: int, report: dict[str, Any] | None, output: str) -> str:
     """Return why a run does not show a fault, or nothing: it is red by a failed check, and was not red all over."""
-    if code != 1 or report is None or report["problems"]:
+    if code == 0:
+        return "green"
+    if code != 1 or report is None or report["problems"] or not report["failures"]:
         return f"the run broke down, exit code {code}: {output}"
     if all(_accident(failure) for failure in report["failures"]):
-        return f"fell over: {report['failures']}" if report["failures"] else "green"
+        return f"a test fell over: {report['failures'][0]['message']}"
     return ""
 
 
