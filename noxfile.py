@@ -141,10 +141,11 @@ def elsewhere(session: nox.Session) -> None:
 
 @nox.session
 def bench(session: nox.Session) -> None:
-    """Ratios to the peers in one interleaved run: ``-- --quick`` for two minutes, ``-- --all-pairs`` for all casts."""
+    """Ratios to the peers in one interleaved run.  Writes docs/records/bench.json; ``-- --quick`` only looks."""
     install(session, "bench")
     # these two variables slow numpy's BLAS down: a peer is measured at its best
-    session.run("python", "bench/run.py", *session.posargs, env={"OPENBLAS_CORETYPE": None, "OPENBLAS_L2_SIZE": None})
+    options = session.posargs or ["--all-pairs", "--json", "docs/records/bench.json"]
+    session.run("python", "bench/run.py", *options, env={"OPENBLAS_CORETYPE": None, "OPENBLAS_L2_SIZE": None})
 
 
 @nox.session(name="wheel", python=PYTHONS)

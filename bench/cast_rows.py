@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -84,7 +86,7 @@ def _row(source: DType, target: DType, n: int) -> Row:
     return Row(f"{source.name} -> {target.name}", n, contestants, goals)
 
 
-def rows(n: int, *, every_pair: bool) -> list[Row]:
-    """Return the rows of one size: the named pairs, or all 169."""
+def rows(n: int, *, every_pair: bool) -> list[tuple[str, Callable[[], Row]]]:
+    """Return the rows of one size, by name and still to be made: the named pairs, or all 169."""
     pairs = [(s, t) for s in SCALARS for t in SCALARS if every_pair or (s.name, t.name) in NAMED]
-    return [_row(s, t, n) for s, t in pairs]
+    return [(f"{s.name} -> {t.name}", partial(_row, s, t, n)) for s, t in pairs]

@@ -15,6 +15,10 @@ from dataclasses import dataclass, field
 LEAST_SECONDS = 0.002
 
 
+def _measured() -> object:
+    raise RuntimeError("this row has been measured")
+
+
 @dataclass
 class Contestant:
     """One way to do the work of a row.  ``kind`` is ``ours``, ``peer`` or ``limit``."""
@@ -74,6 +78,8 @@ class Row:
         for turn in range(rounds):
             for i in range(count):
                 self.contestants[(i + turn) % count].sample()
+        for contestant in self.contestants:
+            contestant.run = _measured  # lets go of the arrays: a row of 2^24 elements holds some hundred megabytes
 
     @property
     def ours(self) -> Contestant:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -26,8 +28,16 @@ def _goals(n: int, *big: Goal) -> list[Goal]:
     return [Goal(AT_A_CALL, "numpy")] if n == 1000 else [Goal(1.0)]
 
 
-def rows(n: int) -> list[Row]:
-    """Return the rows of one size."""
+def rows(n: int) -> list[tuple[str, Callable[[], Row]]]:
+    """Return the rows of one size, by name and ready to be measured."""
+    return [(row.name, partial(_itself, row)) for row in _rows(n)]
+
+
+def _itself(row: Row) -> Row:
+    return row
+
+
+def _rows(n: int) -> list[Row]:
     f4, i8, u1 = np.zeros(n, np.float32), np.zeros(n, np.int64), np.zeros(n, np.bool_)
     pcg, sfc = np.random.Generator(np.random.PCG64(1)), np.random.Generator(np.random.SFC64(1))
     generators: dict[str, Any] = {"numpy PCG64": pcg, "numpy SFC64": sfc}
