@@ -267,8 +267,9 @@ static PyObject *entry_cast_array(PyObject *module, PyObject *const *args, Py_ss
     } else {
         out = empty_like(&source, to);
         if (!out) {
+            PyErr_Clear();
             PyBuffer_Release(&source);
-            return NULL;
+            goto python;
         }
     }
     if ((PyObject *)Py_TYPE(out) == array_type && take(out, to, 1, &target)) {

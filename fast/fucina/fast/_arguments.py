@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import operator
 import sys
+from typing import Any
 
 import numpy as np
 
@@ -20,6 +21,7 @@ __all__ = [
     "cast_pattern",
     "double",
     "integer",
+    "is_whole",
     "known_dtype",
     "pattern",
     "scalar_dtype",
@@ -77,7 +79,17 @@ def u64(name: str, value: object, clause: str = "RNG-SEED-1") -> int:
     return integer(name, value, 0, 1 << 64, clause)
 
 
-def pattern(name: str, value: object, clause: str) -> int:
+def is_whole(value: object) -> bool:
+    """Return whether a value is an int or a numpy integer, which a bool and a timedelta64 are not.
+
+    By its type: ``isinstance`` would believe an object that calls itself one in ``__class__``.
+
+    Clauses: NUM-PARAM-1, BRIDGE-SCALAR-4
+    """
+    return issubclass(type(value), int | np.integer) and not issubclass(type(value), bool | np.timedelta64)
+
+
+def pattern(name: str, value: Any, clause: str) -> int:
     """Return the f64 pattern of a number, by patterns and integers only; an int is rounded to the nearest f64.
 
     Raises
@@ -88,16 +100,18 @@ def pattern(name: str, value: object, clause: str) -> int:
 
     Clauses: NUM-PARAM-1
     """
-    if isinstance(value, float):
+    kind = type(value)
+    if issubclass(kind, float):
         return bits_of(value)
-    if isinstance(value, np.float16 | np.float32):  # float(value) would flush a subnormal where the caller set DAZ
-        source = _F16 if isinstance(value, np.float16) else _F32
+    if issubclass(kind, np.float16 | np.float32):  # float(value) would flush a subnormal where the caller set DAZ
+        source = _F16 if issubclass(kind, np.float16) else _F32
         return cast_pattern(source, _F64, int.from_bytes(value.tobytes(), sys.byteorder))
-    if isinstance(value, int | np.integer) and not isinstance(value, bool):
+    if is_whole(value):
+        number = operator.index(value)
         try:
-            return bits_of(float(int(value)))  # Python rounds it in integers
+            return bits_of(float(number))  # Python rounds it in integers
         except OverflowError:
-            return bits_of(-_INFINITY if value < 0 else _INFINITY)
+            return bits_of(-_INFINITY if number < 0 else _INFINITY)
     raise DTypeMismatch(f"{name} must be a float or an integer, got {shown(value)}", clause=clause)
 
 
@@ -130,13 +144,13 @@ def cast_pattern(source: int, target: int, bits: int, mode: int = 0) -> int:
     return cast_bits(source, target, mode, bits)
 
 
-def known_dtype(dtype: object) -> DType:
+def known_dtype(dtype: Any) -> DType:
     """Return the argument if it is a dtype.
 
     Clauses: DTYPE-ARG-1
     """
     if type(dtype) is not DType:
-        named = DType.__members__.get(dtype) if isinstance(dtype, str) else None
+        named = DType.__members__.get(dtype) if issubclass(type(dtype), str) else None
         hint = f'; write {named!r} or DType("{named.name}")' if named else ""
         raise InvalidDType(f"a DType is required, got {shown(dtype)}{hint}", clause="DTYPE-ARG-1")
     return dtype

@@ -6,21 +6,25 @@
 
 from __future__ import annotations
 
+import operator
+from typing import Any
+
 from fucina.fast._accelerate import bits_of
 from fucina.spec.types import DType, DTypeKind, FloatOp
 
 __all__ = ["border", "double_shown", "integer_shown", "shown"]
 
 
-def shown(value: object) -> str:
+def shown(value: Any) -> str:
     """Return a refused value: numbers, short strings and the contract's own names as they are, the rest by its type."""
-    if isinstance(value, float):
+    kind = type(value)  # what a value calls itself in __class__ does not make it one
+    if issubclass(kind, float):
         return double_shown(bits_of(value))
-    if isinstance(value, int):
-        return repr(value) if isinstance(value, bool) else integer_shown(value)
-    if value is None or isinstance(value, DType | DTypeKind | FloatOp) or (isinstance(value, str) and len(value) <= 40):
+    if issubclass(kind, int):
+        return repr(value) if kind is bool else integer_shown(operator.index(value))
+    if value is None or kind in (DType, DTypeKind, FloatOp) or (kind is str and len(value) <= 40):
         return repr(value)
-    return f"the class {_named(value)}" if isinstance(value, type) else f"an object of type {_named(type(value))}"
+    return f"the class {_named(value)}" if issubclass(kind, type) else f"an object of type {_named(type(value))}"
 
 
 def _named(kind: type) -> str:

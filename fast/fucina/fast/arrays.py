@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,7 +11,7 @@ from fucina.fast._accelerate import accelerated
 from fucina.fast._arguments import known_dtype, scalar_dtype
 from fucina.fast._buffers import inferred, reading, refuse_overlap, require_count, writing
 from fucina.fast._native import lib
-from fucina.spec.errors import DTypeMismatch
+from fucina.spec.errors import DTypeMismatch, InvalidShape, OutOfMemory
 from fucina.spec.types import GEOMETRY, DType
 
 if TYPE_CHECKING:
@@ -54,19 +55,38 @@ def cast_array(
     ------
     InvalidDType, DTypeMismatch, UnsupportedView, ReadOnlyStorage, InvalidDataLength, OverlappingMemory
         On each of them ``out`` is untouched.
+    OutOfMemory, InvalidShape
+        Without ``out``: a new array of this size cannot be had.
 
     Clauses: BRIDGE-ARRAY-1, BRIDGE-ARRAY-2, BRIDGE-ARRAY-3, BRIDGE-ARRAY-4, BRIDGE-SAT-1, BRIDGE-SINGLE-1
     """
     start, end = scalar_dtype(source, "BRIDGE-ARRAY-1"), scalar_dtype(target, "BRIDGE-ARRAY-1")
+    # before an address is taken: a __bool__ of the caller's can run anything
+    mode = (lib.FC_CAST_SATURATE if saturate else 0) | (lib.FC_CAST_SINGLE_ROUNDING if single_rounding else 0)
     given = reading("array", array, start, "BRIDGE-ARRAY-2")
-    result: Any = np.empty(given.view.shape, GEOMETRY[end].format) if out is None else out
+    result: Any = _empty(given.view.shape or (), end) if out is None else out
     filled = writing("out", result, end, "BRIDGE-ARRAY-3")
     require_count("out", filled, given.count, "BRIDGE-ARRAY-3")
     refuse_overlap("array", given, "out", filled, "BRIDGE-ARRAY-3")
-    mode = (lib.FC_CAST_SATURATE if saturate else 0) | (lib.FC_CAST_SINGLE_ROUNDING if single_rounding else 0)
     lib.fc_cast(start.index, end.index, mode, given.pointer("void *"), filled.pointer("void *"), given.count)
     made: AnyArray = result if isinstance(result, np.ndarray) else np.asarray(filled.view)
     return made
+
+
+def _empty(shape: tuple[int, ...], dtype: DType) -> AnyArray:
+    """Return a new array for a result.
+
+    Clauses: BRIDGE-ARRAY-1
+    """
+    try:
+        return np.empty(shape, GEOMETRY[dtype].format)
+    except MemoryError as refusal:
+        raise OutOfMemory(
+            f"no memory for a result of {math.prod(shape)} elements of {dtype.name} ({refusal})",
+            clause="BRIDGE-ARRAY-1",
+        ) from None
+    except ValueError as refusal:
+        raise InvalidShape(f"no array can have shape {shape} here ({refusal})", clause="BRIDGE-ARRAY-1") from None
 
 
 _ML_DTYPES = {"bfloat16": DType.bf16, "float8_e4m3fn": DType.f8_e4m3, "float8_e5m2": DType.f8_e5m2}
@@ -99,8 +119,12 @@ def convert(array: Buffer, to: DType, *, source: DType | None = None) -> AnyArra
     if source is not None:
         known_dtype(source)
     given: Any = array
-    named = _ML_DTYPES.get(given.dtype.name) if isinstance(given, np.ndarray) else None
+    named = _ML_DTYPES.get(given.dtype.name) if issubclass(type(given), np.ndarray) else None
     if named is not None:
+        if GEOMETRY[named].byte_size > 1 and not given.dtype.isnative:
+            raise DTypeMismatch(
+                f"array must be in native byte order, got {given.dtype.name} in the other", clause="BRIDGE-CONVERT-1"
+            )
         if source not in (None, named):
             raise DTypeMismatch(
                 f"source must be {named!r} for an array of {given.dtype.name}, got {source!r}",

@@ -50,7 +50,10 @@ _I64 = (-(1 << 63), 1 << 63)
 
 
 def _window(first: object, out: object, dtype: DType) -> tuple[int, Memory]:
-    """Check where a fill begins and what it writes to.
+    """Check where a fill begins and what it writes to: the last step before the kernel.
+
+    Arguments can run code of the caller's (``__index__``), and numpy reallocates an array in place whoever looks at it.
+    So every other argument is taken before the address is.
 
     Clauses: RNG-OUT-1, RNG-RANGE-1
     """
@@ -125,8 +128,9 @@ def gaussian_fill_at(seed: int, first: int, out: Buffer, scale: float) -> None:
     Clauses: RNG-GAUSS-1, RNG-GAUSS-3, RNG-GAUSS-4, RNG-RANGE-1
     """
     key = u64("seed", seed)
+    factor = double("scale", scale)
     start, memory = _window(first, out, DType.f32)
-    lib.fc_gaussian(key, start, double("scale", scale), memory.pointer("float *"), memory.count)
+    lib.fc_gaussian(key, start, factor, memory.pointer("float *"), memory.count)
 
 
 @accelerated
@@ -145,8 +149,9 @@ def gaussian_fill_at_fast(seed: int, first: int, out: Buffer, scale: float) -> N
     Clauses: RNG-FAST-1, RNG-FAST-2, RNG-FAST-3, RNG-RANGE-1
     """
     key = u64("seed", seed)
+    factor = double("scale", scale)
     start, memory = _window(first, out, DType.f32)
-    lib.fc_gaussian_fast(key, start, double("scale", scale), memory.pointer("float *"), memory.count)
+    lib.fc_gaussian_fast(key, start, factor, memory.pointer("float *"), memory.count)
 
 
 @accelerated
@@ -179,8 +184,8 @@ def uniform_fill_at(seed: int, first: int, out: Buffer, lo: float, hi: float) ->
     Clauses: RNG-ELEMENT-1, RNG-UNIF-1, RNG-UNIF-2, RNG-UNIF-3, RNG-RANGE-1
     """
     key = u64("seed", seed)
-    start, memory = _window(first, out, DType.f32)
     low, high = double("lo", lo), double("hi", hi)
+    start, memory = _window(first, out, DType.f32)
     if lib.fc_uniform(key, start, low, high, memory.pointer("float *"), memory.count) == lib.FC_BAD_BOUNDS:
         raise InvalidBounds(
             f"lo must be below hi and both finite once rounded to f32, got lo={_shown(low)}, hi={_shown(high)}",
@@ -218,11 +223,11 @@ def kaiming_uniform_fill_at(seed: int, first: int, out: Buffer, fan_in: int) -> 
     Clauses: RNG-ELEMENT-1, RNG-KAIMING-1, RNG-KAIMING-2, RNG-RANGE-1
     """
     key = u64("seed", seed)
-    start, memory = _window(first, out, DType.f32)
     fan = whole("fan_in", fan_in, "RNG-KAIMING-2")
     if fan < 1:
         raise InvalidBounds(f"fan_in must be at least 1, got {integer_shown(fan)}", clause="RNG-KAIMING-2")
     fan = u64("fan_in", fan, "RNG-KAIMING-2")
+    start, memory = _window(first, out, DType.f32)
     lib.fc_kaiming_uniform(key, start, fan, memory.pointer("float *"), memory.count)
 
 
@@ -254,8 +259,8 @@ def normal_fill_at(seed: int, first: int, out: Buffer, mean: float, std_dev: flo
     Clauses: RNG-ELEMENT-1, RNG-NORMAL-1, RNG-RANGE-1
     """
     key = u64("seed", seed)
-    start, memory = _window(first, out, DType.f32)
     middle, spread = double("mean", mean), double("std_dev", std_dev)
+    start, memory = _window(first, out, DType.f32)
     lib.fc_normal(key, start, middle, spread, memory.pointer("float *"), memory.count)
 
 
@@ -319,10 +324,10 @@ def randint_fill_at(seed: int, first: int, out: Buffer, low: int, high: int) -> 
     Clauses: RNG-ELEMENT-1, RNG-INT-1, RNG-INT-2, RNG-RANGE-1
     """
     key = u64("seed", seed)
-    start, memory = _window(first, out, DType.i64)
     below, above = integer("low", low, *_I64, "RNG-INT-2"), integer("high", high, *_I64, "RNG-INT-2")
     if below >= above:
         raise InvalidBounds(f"low must be below high, got low={below}, high={above}", clause="RNG-INT-2")
+    start, memory = _window(first, out, DType.i64)
     lib.fc_randint(key, start, below, above, memory.pointer("int64_t *"), memory.count)
 
 
@@ -356,8 +361,8 @@ def dropout_mask(seed: int, first: int, out: Buffer, p: float) -> None:
     Clauses: RNG-DROPOUT-1, RNG-DROPOUT-3, RNG-RANGE-1
     """
     key = u64("seed", seed)
-    start, memory = _window(first, out, DType.bool)
     probability = double("p", p)
+    start, memory = _window(first, out, DType.bool)
     if lib.fc_dropout_mask(key, start, probability, memory.pointer("uint8_t *"), memory.count) == lib.FC_BAD_BOUNDS:
         raise _bad_probability(probability)
 

@@ -6,10 +6,12 @@ Every conversion is ``fc_cast_bits`` on patterns, so no floating-point operation
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from fucina.fast._accelerate import SCALARS, of_bits
-from fucina.fast._arguments import cast_pattern, integer, known_dtype, pattern, scalar_dtype
+from fucina.fast._arguments import cast_pattern, integer, is_whole, known_dtype, pattern, scalar_dtype
 from fucina.fast._facts import facts
 from fucina.fast._native import ffi, lib
 from fucina.fast._shown import shown
@@ -53,17 +55,17 @@ def _bounds(dtype: DType) -> tuple[int, int]:
     return (-(1 << (width - 1)), 1 << (width - 1)) if dtype in _SIGNED else (0, 1 << width)
 
 
-def _encode(dtype: DType, value: object) -> int:
+def _encode(dtype: DType, value: Any) -> int:
     """Return the pattern of an element given in scalar form.
 
     Clauses: BRIDGE-SCALAR-4, DTYPE-STORAGE-1
     """
     if dtype is DType.bool:
-        if not isinstance(value, bool | np.bool_):
+        if not issubclass(type(value), bool | np.bool_):
             raise DTypeMismatch(f"a bool element must be a bool, got {shown(value)}", clause="BRIDGE-SCALAR-4")
         return int(value)
     if dtype in _RAW or dtype in _SIGNED:
-        if isinstance(value, bool | np.bool_) or not isinstance(value, int | np.integer):
+        if not is_whole(value):
             raise DTypeMismatch(
                 f"a {dtype.name} element must be an integer in scalar form, got {shown(value)}",
                 clause="BRIDGE-SCALAR-4",
@@ -257,7 +259,7 @@ def from_accumulator(dtype: DType, value: ScalarValue) -> ScalarValue:
         return from_f64(found, value)
     if found in _FLOATS:
         return from_f32(found, value)
-    if isinstance(value, bool | np.bool_) or not isinstance(value, int | np.integer):
+    if not is_whole(value):
         raise DTypeMismatch(f"an accumulator of {found.name} is an integer, got {shown(value)}", clause="DTYPE-ACC-3")
     if found is DType.bool:
         return integer("value", value, 0, 1 << 64, "DTYPE-ACC-3") != 0

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import operator
 import sys
+from typing import Any
 
 import numpy as np
 
@@ -17,7 +18,17 @@ from fucina.reference.softfloat import Soft32
 from fucina.spec.errors import DTypeMismatch, InvalidDType, InvalidInteger, Overflow
 from fucina.spec.types import GEOMETRY, DType, DTypeKind
 
-__all__ = ["dtype_argument", "f32_argument", "integer", "number", "number_shown", "scalar_dtype", "shown", "word"]
+__all__ = [
+    "dtype_argument",
+    "f32_argument",
+    "integer",
+    "is_whole",
+    "number",
+    "number_shown",
+    "scalar_dtype",
+    "shown",
+    "word",
+]
 
 
 def integer(name: str, value: object, low: int | None, high: int, clause: str) -> int:
@@ -56,7 +67,19 @@ def word(name: str, value: object, clause: str = "RNG-SEED-1") -> int:
     return integer(name, value, 0, 1 << 64, clause)
 
 
-def number(name: str, value: object, clause: str) -> Number:
+def is_whole(value: object) -> bool:
+    """Return whether an argument is an int or a numpy integer; a bool and a timedelta64 are none.
+
+    Its type tells, not ``isinstance``, which believes what an object says of itself in ``__class__``.
+
+    Notes
+    -----
+    Clauses: NUM-PARAM-1, BRIDGE-SCALAR-4
+    """
+    return issubclass(type(value), int | np.integer) and not issubclass(type(value), bool | np.timedelta64)
+
+
+def number(name: str, value: Any, clause: str) -> Number:
     """Return a real argument as the exact number that it is, before any rounding to the format that is wanted.
 
     Parameters
@@ -77,14 +100,15 @@ def number(name: str, value: object, clause: str) -> Number:
     -----
     Clauses: NUM-PARAM-1
     """
-    if isinstance(value, float):  # np.float64 is one
+    kind = type(value)
+    if issubclass(kind, float):  # np.float64 is one
         return decode(F64, pattern_of(value))
-    if isinstance(value, np.float16 | np.float32):
-        fmt = F16 if isinstance(value, np.float16) else F32
+    if issubclass(kind, np.float16 | np.float32):
+        fmt = F16 if issubclass(kind, np.float16) else F32
         return decode(fmt, int.from_bytes(value.tobytes(), sys.byteorder))
-    if isinstance(value, int | np.integer) and not isinstance(value, bool):
-        value = int(value)
-        return decode(F64, encode(F64, Number(Kind.FINITE, int(value < 0), abs(value))))
+    if is_whole(value):
+        found = operator.index(value)
+        return decode(F64, encode(F64, Number(Kind.FINITE, int(found < 0), abs(found))))
     raise DTypeMismatch(f"{name} must be a float or an integer, got {shown(value)}", clause=clause)
 
 
@@ -105,7 +129,7 @@ def dtype_argument(dtype: object) -> DType:
     -----
     Clauses: DTYPE-ARG-1
     """
-    if not isinstance(dtype, DType):
+    if type(dtype) is not DType:
         raise InvalidDType(f"a DType is required, got {shown(dtype)}", clause="DTYPE-ARG-1")
     return dtype
 
@@ -126,13 +150,15 @@ def scalar_dtype(dtype: object, clause: str) -> DType:
 # -- arguments in messages
 
 
-def shown(value: object) -> str:
+def shown(value: Any) -> str:
     """Return an argument as a message shows it: numbers and short words as they are, everything else by its type."""
-    if isinstance(value, float):
+    kind = type(value)
+    if issubclass(kind, float):
         return number_shown(decode(F64, pattern_of(value)), 17)
-    if isinstance(value, int) and value.bit_length() > 128:
-        return f"an integer of {value.bit_length()} bits"
-    if value is None or isinstance(value, int | DType) or (isinstance(value, str) and len(value) <= 40):
+    if issubclass(kind, int) and kind is not bool:
+        found = operator.index(value)
+        return str(found) if found.bit_length() <= 128 else f"an integer of {found.bit_length()} bits"
+    if value is None or kind in (bool, DType) or (kind is str and len(value) <= 40):
         return repr(value)
     return f"an object of type {type(value).__name__}"
 

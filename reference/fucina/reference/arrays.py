@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,7 +11,7 @@ from numpy.ma import MaskedArray  # see fucina.reference.buffers
 from fucina.reference.arguments import dtype_argument, scalar_dtype
 from fucina.reference.bridges import Caster, caster
 from fucina.reference.buffers import numpy_format, readable, refuse_overlap, require_count, writable
-from fucina.spec.errors import DTypeMismatch
+from fucina.spec.errors import DTypeMismatch, InvalidShape, OutOfMemory
 from fucina.spec.types import GEOMETRY, DType
 
 if TYPE_CHECKING:
@@ -81,6 +82,8 @@ def cast_array(
         If a buffer has another format, or is not C-contiguous; if ``out`` is misaligned.
     ReadOnlyStorage, InvalidDataLength, OverlappingMemory
         If ``out`` is read-only, of another length, or overlaps the input.
+    OutOfMemory, InvalidShape
+        If there is no ``out``, and no memory for a new array or none of its size.
 
     Notes
     -----
@@ -88,12 +91,13 @@ def cast_array(
     """
     scalar_dtype(source, "BRIDGE-ARRAY-1")
     scalar_dtype(target, "BRIDGE-ARRAY-1")
+    cast = caster(source, target, bool(saturate), bool(single_rounding))  # before the memory: a __bool__ runs any code
     given = readable("array", array, source)
 
     # all checks stand before the first write
     form = np.dtype(GEOMETRY[target].format)
     if out is None:
-        result: AnyArray = np.empty(given.shape, form)
+        result: AnyArray = _empty(given.shape, form)
         taken = writable("out", result, target, "BRIDGE-ARRAY-3")
     else:
         taken = writable("out", out, target, "BRIDGE-ARRAY-3")
@@ -102,9 +106,26 @@ def cast_array(
         result = out if isinstance(out, np.ndarray) else taken.patterns.view(form).reshape(taken.shape)
 
     # a new table per call: it never holds more than the call's own elements
-    table = _Table(caster(source, target, bool(saturate), bool(single_rounding)))
+    table = _Table(cast)
     taken.write([table[bits] for bits in given.read()])
     return result
+
+
+def _empty(shape: tuple[int, ...], form: np.dtype[Any]) -> AnyArray:
+    """Return a new array for a result.
+
+    Notes
+    -----
+    Clauses: BRIDGE-ARRAY-1
+    """
+    try:
+        return np.empty(shape, form)
+    except MemoryError as refusal:
+        raise OutOfMemory(
+            f"no memory for a result of {math.prod(shape)} elements ({refusal})", clause="BRIDGE-ARRAY-1"
+        ) from None
+    except ValueError as refusal:
+        raise InvalidShape(f"no array can have shape {shape} here ({refusal})", clause="BRIDGE-ARRAY-1") from None
 
 
 def convert(array: Buffer, to: DType, *, source: DType | None = None) -> AnyArray:
@@ -138,10 +159,14 @@ def convert(array: Buffer, to: DType, *, source: DType | None = None) -> AnyArra
     """
     if source is not None:
         dtype_argument(source)
-    named = NAMED.get(array.dtype.name) if isinstance(array, np.ndarray) else None
+    named = NAMED.get(array.dtype.name) if issubclass(type(array), np.ndarray) else None  # type: ignore[union-attr]
     if named and not isinstance(array, MaskedArray):
         if source not in (None, named):
             raise DTypeMismatch(f"array holds {named.name}, got source={source!r}", clause="BRIDGE-CONVERT-1")
+        if GEOMETRY[named].byte_size > 1 and not array.dtype.isnative:  # type: ignore[union-attr]
+            raise DTypeMismatch(
+                f"array must be in native byte order, got a swapped {named.name}", clause="BRIDGE-CONVERT-1"
+            )
         return cast_array(named, to, _bits(array, named))
     return cast_array(source or _inferred(array), to, array)
 

@@ -6,11 +6,11 @@ Here scalar form is read into patterns and patterns are written in scalar form.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from fucina.reference.arguments import integer, number, shown
+from fucina.reference.arguments import integer, is_whole, number, shown
 from fucina.reference.bridges import FLOATS, INTEGERS, convert, integer_range, integer_value
 from fucina.reference.formats import F64, Format, encode, float_of
 from fucina.spec.errors import DTypeMismatch
@@ -24,7 +24,7 @@ __all__ = ["element_integer", "read", "value_of", "write"]
 VALUES = frozenset({DType.f16, DType.f32, DType.f64})  # floats whose scalar form is the value, not the pattern
 
 
-def read(dtype: DType, value: object) -> int:
+def read(dtype: DType, value: Any) -> int:
     """Return the pattern of an element given in scalar form.
 
     Notes
@@ -35,7 +35,7 @@ def read(dtype: DType, value: object) -> int:
     if dtype in VALUES:
         return encode(FLOATS[dtype], number("value", value, clause))
     if dtype is DType.bool:
-        if not isinstance(value, bool | np.bool_):
+        if not issubclass(type(value), bool | np.bool_):
             raise DTypeMismatch(f"an element of bool must be a bool, got {shown(value)}", clause=clause)
         return int(value)
     width = 8 * GEOMETRY[dtype].byte_size
@@ -64,6 +64,6 @@ def element_integer(name: str, value: object, low: int, high: int, clause: str) 
     -----
     Clauses: BRIDGE-SCALAR-4
     """
-    if isinstance(value, bool) or not isinstance(value, int | np.integer):
+    if not is_whole(value):
         raise DTypeMismatch(f"{name} must be an int or a numpy integer, got {shown(value)}", clause=clause)
     return integer(name, value, low, high, clause)

@@ -248,10 +248,11 @@ def encode(fmt: Format, number: Number, saturate: bool = False) -> int:
 def pattern_of(value: float) -> int:
     """Return the 64-bit pattern of a Python float; a copy of eight bytes, no arithmetic.
 
-    ``struct.pack`` would compare the float with -1.0, and a signalling NaN answers any comparison with a flag or a trap
-    (clause NUM-ENV-3).  A pickle holds the bytes behind three others, and pickling only copies them.
+    A subclass is asked past a ``__float__`` of its own.  ``struct.pack`` would compare the float with -1.0, and a
+    signalling NaN answers any comparison with a flag or a trap (clause NUM-ENV-3).  A pickle holds the bytes behind
+    three others, and pickling only copies them.
     """
-    return int.from_bytes(pickle.dumps(float(value), protocol=2)[3:11], "big")
+    return int.from_bytes(pickle.dumps(float.__float__(value), protocol=2)[3:11], "big")
 
 
 def float_of(bits: int) -> float:

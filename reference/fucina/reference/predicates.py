@@ -148,7 +148,7 @@ def supports_to_float(dtype: DType) -> bool:
     -----
     Clauses: DTYPE-PRED-4
     """
-    return dtype in FLOATS or is_block_quantized(dtype)
+    return is_block_quantized(dtype) or dtype in FLOATS
 
 
 def supports_quantized_matmul_rhs(dtype: DType) -> bool:

@@ -111,8 +111,9 @@ def gaussian_fill_at(seed: int, first: int, out: Buffer, scale: float) -> None:
     -----
     Clauses: RNG-GAUSS-1, RNG-GAUSS-3, RNG-GAUSS-4, RNG-CHUNK-1
     """
+    factor = f32_argument("scale", scale)
     seed, elements, memory = window(seed, first, out, DType.f32)
-    values = _gaussians(seed, elements, exact_pair, f32_argument("scale", scale))
+    values = _gaussians(seed, elements, exact_pair, factor)
     memory.write([value.bits for value in values])
 
 
@@ -135,8 +136,9 @@ def gaussian_fill_at_fast(seed: int, first: int, out: Buffer, scale: float) -> N
 
     Clauses: RNG-FAST-1, RNG-FAST-2, RNG-FAST-3, RNG-GAUSS-4
     """
+    factor = f32_argument("scale", scale)
     seed, elements, memory = window(seed, first, out, DType.f32)
-    values = _gaussians(seed, elements, fast_pair, f32_argument("scale", scale))
+    values = _gaussians(seed, elements, fast_pair, factor)
     memory.write([value.bits for value in values])
 
 
@@ -166,8 +168,8 @@ def normal_fill_at(seed: int, first: int, out: Buffer, mean: float, std_dev: flo
     -----
     Clauses: RNG-NORMAL-1, RNG-ELEMENT-1
     """
-    seed, elements, memory = window(seed, first, out, DType.f32)
     shift, scale = f32_argument("mean", mean), f32_argument("std_dev", std_dev)
+    seed, elements, memory = window(seed, first, out, DType.f32)
     values = _gaussians(seed, elements, exact_pair, scale)
     if not shift.is_zero:  # adding a zero would turn -0 into +0
         values = [value + shift for value in values]

@@ -123,8 +123,10 @@ def window(seed: object, first: object, out: object, dtype: DType) -> tuple[int,
     -----
     Clauses: RNG-SEED-1, RNG-OUT-1, RNG-RANGE-1
     """
-    start, memory = word("first", first), writable("out", out, dtype, "RNG-OUT-1")
+    # the memory comes last: an __index__ is the caller's code, and may move the memory of an array elsewhere
+    key, start = word("seed", seed), word("first", first)
+    memory = writable("out", out, dtype, "RNG-OUT-1")
     stop = start + memory.patterns.size
     if stop > 1 << 64:
         raise Overflow(f"first + len(out) must be at most 2^64, got 2^64 + {stop - (1 << 64)}", clause="RNG-RANGE-1")
-    return word("seed", seed), range(start, stop), memory
+    return key, range(start, stop), memory

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import array
+import ctypes
+import sys
 from functools import partial
 from typing import Any
 
@@ -12,10 +14,13 @@ import pytest
 from fucina.conformance import clause
 from fucina.conformance.compare import PATTERN, assert_bits, assert_raises, sentinel
 from fucina.conformance.suite.casts import SCALARS, STORAGE, cast
+from fucina.conformance.suite.hostile import Acting
 from fucina.spec import DType
 from fucina.spec.errors import (
     DTypeMismatch,
     InvalidDataLength,
+    InvalidShape,
+    OutOfMemory,
     OverlappingMemory,
     ReadOnlyStorage,
     UnsupportedView,
@@ -277,5 +282,34 @@ def test_convert_knows_arrays_by_the_name_of_their_dtype(impl: Any) -> None:
             if other is not source:
                 call = partial(impl.dtype.convert, given, DType.f32, source=other)
                 assert_raises(DTypeMismatch, "BRIDGE-CONVERT-1", call, what=f"{name}, source={other!r}")
+    swapped = np.ones(3, ml_dtypes.bfloat16).astype(np.dtype(ml_dtypes.bfloat16).newbyteorder("S"))
+    for given_source in (None, DType.bf16):
+        call = partial(impl.dtype.convert, swapped, DType.f32, source=given_source)
+        assert_raises(DTypeMismatch, "BRIDGE-CONVERT-1", call, what="bfloat16 in the other byte order")
     strange = np.zeros(3, ml_dtypes.float8_e4m3b11fnuz)
     assert_raises(DTypeMismatch, "BRIDGE-CONVERT-1", lambda: impl.dtype.convert(strange, DType.f32))
+
+
+@clause("BRIDGE-ARRAY-1", "ERR-NAME-1", "ERR-MSG-1")
+@pytest.mark.skipif(sys.maxsize < 1 << 62, reason="sizes of a 64-bit address space")
+def test_no_memory_for_a_result(impl: Any) -> None:
+    few = (ctypes.c_ubyte * 8)()
+    many: Any = (ctypes.c_ubyte * (1 << 56)).from_address(ctypes.addressof(few))  # refused before any byte is read
+    for given in (many, memoryview(many)):
+        call = partial(impl.dtype.cast_array, DType.u8, DType.f64, given)
+        assert_raises(OutOfMemory, "BRIDGE-ARRAY-1", call, what="2^56 elements")
+        assert_raises(
+            OutOfMemory, "BRIDGE-ARRAY-1", partial(impl.dtype.convert, given, DType.f64), what="2^56 elements"
+        )
+    for shape in ((0, 1 << 61), (1 << 61, 0)):
+        call = partial(impl.dtype.cast_array, DType.u8, DType.f64, np.empty(shape, np.uint8))
+        assert_raises(InvalidShape, "BRIDGE-ARRAY-1", call, what=f"{shape}: empty, but numpy has no f64 array of it")
+
+
+@clause("BRIDGE-ARRAY-3", "ERR-STATE-1")
+@pytest.mark.parametrize("switch", ["saturate", "single_rounding"])
+def test_memory_is_taken_after_the_switches(impl: Any, switch: str) -> None:
+    out = sentinel(N, "f4")
+    locks = {switch: Acting(lambda: out.setflags(write=False), 0)}
+    call = partial(impl.dtype.cast_array, DType.f64, DType.f32, np.ones(N), out=out, **locks)
+    assert_raises(ReadOnlyStorage, "BRIDGE-ARRAY-3", call, out=out, what=f"{switch} locks out")

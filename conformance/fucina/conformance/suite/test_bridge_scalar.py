@@ -22,6 +22,7 @@ from fucina.conformance.suite.casts import (
     scalar_form,
     two_roundings,
 )
+from fucina.conformance.suite.hostile import Posing
 from fucina.spec import DType
 from fucina.spec.errors import DTypeMismatch, InvalidDType, InvalidInteger, Overflow
 
@@ -155,6 +156,7 @@ def test_values_that_are_no_elements(impl: Any, source: DType) -> None:
         wrong += [True, np.True_, Fraction(1, 2)]
     else:
         wrong += [True, np.True_, 1.0, np.float32(1), Fraction(1), _Index(), np.array(1)]
+    wrong += [np.timedelta64(1), np.timedelta64(1, "s"), Posing(int), Posing(float), Posing(bool)]
     calls = {
         "cast_scalar": lambda v: impl.dtype.cast_scalar(source, DType.f32, v),
         "is_truthy": lambda v: impl.dtype.is_truthy(source, v),

@@ -12,6 +12,7 @@ import pytest
 from fucina.conformance import clause, vectors
 from fucina.conformance.compare import PATTERN, assert_raises, assert_same
 from fucina.conformance.suite.casts import SCALARS, STORAGE, bits_of
+from fucina.conformance.suite.hostile import Posing
 from fucina.spec import DType, DTypeKind, FloatOp
 from fucina.spec.errors import InvalidDType
 
@@ -207,6 +208,8 @@ def test_arguments_that_are_no_dtype(impl: Any) -> None:
         *("accumulator", "name", "zero", "one"),
     ]
     array = np.zeros(3, dtype=np.float32)
+    no_dtypes: tuple[Any, ...] = ("f16", "", np.float32, np.dtype("f4"), float, 3, 0, None, [], {}, DTypeKind.scalar)
+    no_dtypes += (Posing(DType),)
     calls: dict[str, Callable[[Any], object]] = {name: getattr(part, name) for name in one}
     for name in ("to_f32", "to_f64", "from_f32", "from_f64", "is_truthy", "to_accumulator", "from_accumulator"):
         calls[name] = _with_one(getattr(part, name))
@@ -218,7 +221,7 @@ def test_arguments_that_are_no_dtype(impl: Any) -> None:
     calls["convert, to"] = lambda bad: part.convert(array, bad)
     calls["convert, source"] = lambda bad: part.convert(array, DType.f32, source=bad)
     for what, call in calls.items():
-        for bad in ("f16", "", np.float32, np.dtype("f4"), float, 3, 0, None, DTypeKind.scalar):
+        for bad in no_dtypes:
             if bad is None and what == "convert, source":
                 continue  # the one place where None has a meaning
             assert_raises(InvalidDType, "DTYPE-ARG-1", partial(call, bad), what=f"{what}: {bad!r}")

@@ -13,14 +13,18 @@ import pytest
 from fucina.conformance import clause
 from fucina.conformance.compare import assert_raises, assert_same, f32, f32_bits, sentinel
 from fucina.conformance.suite.fills import ELEMENTWISE, FILLS, Fill, by_name
-from fucina.spec.errors import DTypeMismatch, InvalidBounds, InvalidInteger, Overflow
+from fucina.conformance.suite.hostile import Acting, Posing
+from fucina.spec.errors import DTypeMismatch, InvalidBounds, InvalidInteger, Overflow, ReadOnlyStorage
 
 NO_INTEGER: tuple[Any, ...] = (
     *(None, True, False, 1.0, 1.5, float("nan"), "3", b"3", 1 + 0j),
-    *(Decimal(3), Fraction(3), [3], np.float64(3), np.True_),
+    *(Decimal(3), Fraction(3), [3], np.float64(3), np.True_, np.timedelta64(3, "s"), Posing(int)),
 )
 NOT_U64: tuple[Any, ...] = (-1, -(1 << 63), 1 << 64, (1 << 64) + 1, 1 << 70, np.int64(-1), np.int8(-128))
-NO_REAL: tuple[Any, ...] = (None, True, np.True_, "1.0", b"1", 1 + 0j, np.complex64(1), [1.0], np.array([1.0, 2.0]))
+NO_REAL: tuple[Any, ...] = (
+    *(None, True, np.True_, "1.0", b"1", 1 + 0j, np.complex64(1), [1.0], np.array([1.0, 2.0]), np.timedelta64(3, "s")),
+    *(np.timedelta64(3), Posing(float), Posing(int), Posing(np.float32)),
+)
 
 REAL_PARAMETERS = [(f, i) for f in FILLS for i, name in enumerate(f.names) if name not in ("low", "high", "fan_in")]
 REAL_IDS = [f"{f}-{f.names[i]}" for f, i in REAL_PARAMETERS]
@@ -208,3 +212,45 @@ def test_every_real_parameter_is_rounded(impl: Any, fill: Fill, place: int) -> N
     for number in (np.float32(plain), np.float64(plain), np.float16(plain)):
         got = fill(impl, 6, 60, *_with(fill, place, number))
         assert got.tobytes() == fill(impl, 6, 60).tobytes(), f"NUM-PARAM-1: {fill.names[place]}={number!r}"
+
+
+@clause("RNG-OUT-1", "RNG-OUT-2", "ERR-STATE-1")
+@pytest.mark.parametrize("fill", FILLS, ids=str)
+def test_memory_is_looked_at_after_every_other_argument(impl: Any, fill: Fill) -> None:
+    # __index__ is code of the caller's: what it does to out must not escape the checks
+    integers = [i for i, name in enumerate(fill.names) if name in ("fan_in", "low", "high")]
+    for place in ("seed", *(["first"] if fill.counted else []), *integers):
+        out = sentinel(9, fill.format)
+        lock = partial(out.setflags, write=False)
+        values = [Acting(lock, value) if i == place else value for i, value in enumerate(fill.values)]
+        seed, first = Acting(lock, 1) if place == "seed" else 1, Acting(lock, 2) if place == "first" else 2
+        call = fill.bound(impl, seed, out, *values, first=first)
+        assert_raises(ReadOnlyStorage, "RNG-OUT-1", call, out=out, what=f"{fill}, out is locked by {place}")
+
+
+@clause("NUM-PARAM-1")
+def test_a_subclass_is_the_number_that_it_holds(impl: Any) -> None:
+    class Whole(int):
+        def __int__(self) -> int:
+            return 9
+
+        def __float__(self) -> float:
+            return 9.0
+
+        def __index__(self) -> int:
+            return 9
+
+    class Real(float):
+        def __float__(self) -> float:
+            return 9.0
+
+    class Wide(np.float64):
+        def __float__(self) -> float:
+            return 9.0
+
+    class Narrow(np.float32):
+        def __float__(self) -> float:
+            return 9.0
+
+    for value in (Whole(2), Real(2.0), Wide(2.0), Narrow(2.0)):
+        assert_same(impl.dtype.f32_to_bf16(value), 0x4000, what=type(value).__name__)
