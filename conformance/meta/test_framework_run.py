@@ -170,6 +170,9 @@ def test_a_parameter_may_be_called_target(house: House) -> None:
         (["--impl", "fucina.slow"], "registered implementations: fucina.fast, fucina.reference"),
         (["--impl", "needy"], "importing 'needy' failed, because it needs 'missing_thing'"),
         (["--impl", "raising"], "importing 'raising' failed: ZeroDivisionError"),
+        (["--report", "third.py"], "the report cannot be written to 'third.py': "),
+        (["--report", "third.py/out"], "the report cannot be written to"),
+        (["--impl", "leaving"], "importing 'leaving' failed: SystemExit: 0"),
         (["--impl", "silent"], "silent does not say what it claims: define `capabilities"),
         (["--impl", "vain"], "vain claims the chapter 'rngs', which the specification does not have"),
         (["--impl", "idle"], "idle claims no chapter at all"),
@@ -184,6 +187,7 @@ def test_requests_that_make_no_sense(house: House, arguments: list[str], says: s
     house.write("third.py", "capabilities = {'rng'}")
     house.write("needy.py", "import missing_thing")
     house.write("raising.py", "1 / 0")
+    house.write("leaving.py", "raise SystemExit(0)")
     house.write("silent.py", "")
     house.write("vain.py", "capabilities = {'rngs'}")
     house.write("idle.py", "capabilities = frozenset()")
@@ -191,6 +195,15 @@ def test_requests_that_make_no_sense(house: House, arguments: list[str], says: s
     assert ended.code == 2
     assert says in ended.err
     assert "Traceback" not in ended.err
+
+
+def test_closed_standard_output(house: House) -> None:
+    assert house.check().code == 0
+    program = "import sys; sys.stdout = None; from fucina.conformance.__main__ import main as m; sys.exit(m(sys.argv[1:]))"
+    request = ("--impl", "third", "--suite", "suite", "--filter", "RNG-AT-1", "--report", "out")
+    ended = house.python("-c", program, *request)
+    assert ended.code == 0, ended
+    assert (house.folder / "out" / "report.json").is_file()
 
 
 def test_help_explains_itself(house: House) -> None:

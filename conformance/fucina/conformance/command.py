@@ -124,6 +124,8 @@ class _Keeper(Listener):
 
 def _console() -> Console:
     """Return a console on a copy of the standard output, which pytest's capturing does not touch."""
+    if sys.stdout is None:  # closed by the caller; the exit code and the report are left
+        return Console(file=open(os.devnull, "w", encoding="utf-8"))
     try:
         stream = os.fdopen(os.dup(sys.stdout.fileno()), "w", encoding=sys.stdout.encoding or "utf-8", errors="replace")
     except (OSError, io.UnsupportedOperation):
@@ -146,6 +148,11 @@ def main(arguments: Sequence[str]) -> int:
     console = _console()
     with _shielded():
         make_run(options)  # a usage error is raised here, where it can be shown in few words
+        if options.report:
+            try:  # before the run, which takes a while
+                report.prepare(options.report)
+            except OSError as error:
+                raise UsageError(f"the report cannot be written to {str(options.report)!r}: {error}") from error
         keeper = _Keeper()
         status = pytest.main(_pytest_arguments(options), plugins=[progress_for(console), keeper])
     run = keeper.run

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import platform
 import sys
 from datetime import UTC, datetime
@@ -15,7 +16,7 @@ from fucina.conformance.page import page
 from fucina.conformance.results import Check, Outcome, Run, State
 from fucina.conformance.targets import version_of
 
-__all__ = ["SCHEMA_VERSION", "as_json", "as_junit", "write"]
+__all__ = ["SCHEMA_VERSION", "as_json", "as_junit", "prepare", "write"]
 
 SCHEMA_VERSION = 1
 
@@ -160,9 +161,16 @@ def _xml(text: str) -> str:
     return "".join(c if c in "\t\n" or (c >= " " and c not in "\ufffe\uffff") else f"\\x{ord(c):02x}" for c in text)
 
 
+def prepare(folder: Path) -> None:
+    """Make the folder of the report if it is not there; OSError where no report could be written to it."""
+    folder.mkdir(parents=True, exist_ok=True)
+    if not os.access(folder, os.W_OK | os.X_OK):
+        raise PermissionError("nothing can be written into this folder")
+
+
 def write(run: Run, folder: Path) -> None:
     """Write ``report.json``, ``junit.xml`` and ``index.html`` into a folder, which is made if it is not there."""
-    folder.mkdir(parents=True, exist_ok=True)
+    prepare(folder)
     data = as_json(run)
     (folder / "report.json").write_text(json.dumps(data, indent=1) + "\n", encoding="utf-8")
     as_junit(run).write(folder / "junit.xml", encoding="utf-8", xml_declaration=True)

@@ -95,7 +95,7 @@ def _import(name: str) -> ModuleType:
             "  any other importable module will do, if it has the shape of fucina.spec.Implementation",
         ]
         raise UsageError("\n".join(lines)) from error
-    except Exception as error:  # whatever a third party's module raises, the person should read it
+    except (Exception, SystemExit) as error:  # whatever a third party's module raises, the person should read it
         raise UsageError(f"importing {name!r} failed: {type(error).__name__}: {error}") from error
 
 
