@@ -199,7 +199,8 @@ def test_requests_that_make_no_sense(house: House, arguments: list[str], says: s
 
 def test_closed_standard_output(house: House) -> None:
     assert house.check().code == 0
-    program = "import sys; sys.stdout = None; from fucina.conformance.__main__ import main as m; sys.exit(m(sys.argv[1:]))"
+    start = "from fucina.conformance.__main__ import main; sys.exit(main(sys.argv[1:]))"
+    program = f"import sys; sys.stdout = None; {start}"
     request = ("--impl", "third", "--suite", "suite", "--filter", "RNG-AT-1", "--report", "out")
     ended = house.python("-c", program, *request)
     assert ended.code == 0, ended
