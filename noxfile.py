@@ -99,20 +99,27 @@ def examples(session: nox.Session) -> None:
     session.run("pytest", *options, *places, *session.posargs, env={"PYTHONPATH": "docs/_ext"})
 
 
+def _c_tests(session: nox.Session, *setup: str) -> None:
+    """Build the C tests with the given meson options and run them."""
+    build = Path(session.create_tmp()).resolve() / "build"
+    shutil.rmtree(build, ignore_errors=True)
+    session.run("meson", "setup", str(build), "-Dctests=true", "-Dpython=false", *setup)
+    session.run("meson", "test", "-C", str(build), "--suite", "full", "--print-errorlogs")
+
+
 @nox.session
 def ctest(session: nox.Session) -> None:
     """The C tests: levels, environment guard, borders of buffers, every kernel against the lowest level."""
     session.install(*group("build"))
-    build = Path(session.create_tmp()).resolve() / "build"
-    shutil.rmtree(build, ignore_errors=True)
-    session.run("meson", "setup", str(build), "-Dctests=true", "-Dpython=false")
-    session.run("meson", "test", "-C", str(build), "--suite", "full", "--print-errorlogs", *session.posargs)
+    _c_tests(session)
 
 
 @nox.session
 def asan(session: nox.Session) -> None:
     """AddressSanitizer and UBSan under the C tests, the tests of fucina.fast and the suite."""
-    install(session, "build", "test", "checks", config=("-Db_sanitize=address,undefined", "-Db_lundef=false"))
+    flags = ("-Db_sanitize=address,undefined", "-Db_lundef=false")
+    install(session, "build", "test", "checks", config=flags)
+    _c_tests(session, *flags)
     sanitized = ["python", "-m", "tools.sanitized", "python", "-m"]
     session.run(*sanitized, "pytest", "-q", "tests/fast")
     session.run(*sanitized, "fucina.conformance", "--impl", "fucina.fast", *session.posargs)
