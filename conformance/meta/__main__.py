@@ -47,6 +47,8 @@ def _each(work: Callable[[Item], Result], items: Iterable[Item], what: str, cons
         for future in as_completed(futures):
             done[futures[future]] = future.result()
             progress.advance(bar)
+            if not console.is_terminal and len(done) % 10 == 0:
+                console.print(f"{what}: {len(done)} of {len(items)}")
     return {item: done[item] for item in items}
 
 
