@@ -182,8 +182,10 @@ class Faults(Record):
     def _tables(self, data: Any) -> Iterable[Table]:
         rows: list[list[Cell]] = []
         for fault in data["faults"]:
-            caught = nodes.literal(fault["by"], fault["by"]) if fault["caught"] else missed("not caught")
-            rows.append([fault["name"], fault["kind"], clause_reference(fault["clause"]), fault["text"], caught])
+            test = fault["by"].partition("::")[2].partition("[")[0] if fault["caught"] else ""
+            caught = nodes.literal(test, test) if test else missed("not caught")
+            name = nodes.literal(fault["name"], fault["name"])
+            rows.append([name, fault["kind"], clause_reference(fault["clause"]), fault["text"], caught])
         yield "Planted faults", ["fault", "in", "clause", "what is wrong", "first test that saw it"], rows
 
 
@@ -198,7 +200,7 @@ class Speed(Record):
         machine = data["machine"]
         return (
             f"Recorded {data['date']} on {machine['arch']} ({machine['isa']}), Python {machine['python']}; "
-            f"{versions}. {data['method']}."
+            f"{versions}. {data['method'][0].upper()}{data['method'][1:]}."
         )
 
     def _tables(self, data: Any) -> Iterable[Table]:
