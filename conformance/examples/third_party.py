@@ -54,12 +54,14 @@ def integer(name: str, value: object, clause: str, low: int = 0, high: int = M64
 
 def single(name: str, value: object) -> np.float32:
     """Round a float parameter to f32."""
-    if isinstance(value, bool | np.bool_) or not isinstance(value, int | float | np.integer | np.floating):
+    # by type(): isinstance would believe an object that poses as a number
+    if not issubclass(type(value), int | float | np.integer | np.floating) or type(value) in (bool, np.timedelta64):
         raise DTypeMismatch(f"{name} must be a float or an integer, got {value!r}", clause="NUM-PARAM-1")
+    number: Any = value
     try:
-        wide = float(value)
+        wide = float(number)
     except OverflowError:
-        wide = np.inf if value > 0 else -np.inf
+        wide = np.inf if number > 0 else -np.inf
     with np.errstate(over="ignore"):
         return F32(wide)
 
