@@ -64,12 +64,14 @@ def _rows(n: int) -> list[Row]:
     def less(g: Any) -> Any:
         return lambda: np.less(g.random(n, np.float32, f4), 0.9, out=u1)
 
-    normal_peers = [*peers(normal), *with_torch("normal_", lambda: tensors["f4"].normal_())]
+    def normals() -> list[Contestant]:
+        return [*peers(normal), *with_torch("normal_", lambda: tensors["f4"].normal_())]
+
     return [
         Row(
             "gaussian (exact)",
             n,
-            [ours(lambda: rng.gaussian_fill(SEED, f4, 1.0)), *normal_peers, four],
+            [ours(lambda: rng.gaussian_fill(SEED, f4, 1.0)), *normals(), four],
             _goals(n, Goal(0.62), Goal(0.33, "numpy PCG64")),
         ),
         Row(
@@ -77,8 +79,7 @@ def _rows(n: int) -> list[Row]:
             n,
             [
                 ours(lambda: rng.gaussian_fill_at_fast(SEED, 0, f4, 1.0)),
-                *peers(normal),
-                *with_torch("normal_", lambda: tensors["f4"].normal_()),
+                *normals(),
                 memcpy(4 * n),
             ],
             _goals(n, Goal(0.30, "numpy PCG64"), Goal(0.30)),
