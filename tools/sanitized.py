@@ -2,7 +2,8 @@
 
 For an extension module built with ``-Db_sanitize=address,undefined -Db_lundef=false``: Python itself is not
 instrumented, so the runtimes have to be preloaded.  Leaks are not looked for (the interpreter keeps memory on purpose),
-the first finding ends the process, and Python's small objects come from malloc so that their borders are watched too.
+the first finding ends the process, malloc refuses
+what is too large as it does otherwise (the suite asks for that error), and Python's small objects come from malloc so that their borders are watched too.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ def environment() -> dict[str, str]:
     """Return the variables that a program with sanitized extension modules needs."""
     return {
         "LD_PRELOAD": f"{_runtime('libasan.so')} {_runtime('libubsan.so')}",
-        "ASAN_OPTIONS": "detect_leaks=0:halt_on_error=1:detect_stack_use_after_return=1",
+        "ASAN_OPTIONS": "detect_leaks=0:halt_on_error=1:detect_stack_use_after_return=1:allocator_may_return_null=1",
         "UBSAN_OPTIONS": "halt_on_error=1:print_stacktrace=1",
         "PYTHONMALLOC": "malloc",
     }
