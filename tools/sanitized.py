@@ -2,8 +2,8 @@
 
 For an extension module built with ``-Db_sanitize=address,undefined -Db_lundef=false``: Python itself is not
 instrumented, so the runtimes have to be preloaded.  Leaks are not looked for (the interpreter keeps memory on purpose),
-the first finding ends the process, malloc refuses
-what is too large as it does otherwise (the suite asks for that error), and Python's small objects come from malloc so that their borders are watched too.
+the first finding ends the process, malloc refuses what is too large as it does otherwise (the suite asks for that
+error), and Python's small objects come from malloc so that their borders are watched too.
 """
 
 from __future__ import annotations
