@@ -15,7 +15,8 @@ enum {
     FC_OK,
     FC_BAD_DTYPE,
     FC_BAD_ISA,
-    FC_BAD_BOUNDS
+    FC_BAD_BOUNDS,
+    FC_BAD_BLOCK
 };
 
 /* core: version and instruction-set levels (core/dispatch.c) */
@@ -93,6 +94,20 @@ fc_status fc_gumbel_f64(uint64_t seed, uint64_t first, double *out, size_t n);
 /* the relative bound on the first, and b in b * (1 + |value|), the bound on the second, that the rounding tests in force trust */
 double fc_gaussian_bound(void);
 double fc_gumbel_bound(void);
+
+/* blocks: blocks and values have any alignment, out that of a float; encoded is how many blocks were written before one that
+   cannot be encoded (FC_BAD_BLOCK); first_nonfinite returns n where every value is finite (block/block.c) */
+struct fc_quantize_options {
+    const float *importance;
+    size_t row_blocks;
+    size_t first;
+    float scale;
+    int search;
+};
+fc_status fc_dequantize(int dtype, const void *blocks, float *out, size_t n);
+fc_status fc_quantize(int dtype, const void *values, void *blocks, size_t n, const struct fc_quantize_options *options,
+                      size_t *encoded);
+size_t fc_first_nonfinite(const void *values, size_t n);
 /* cdef end */
 
 #endif

@@ -30,8 +30,34 @@ typedef void fc_cast_kernel(const void *in, void *out, size_t n);
 enum { FC_CAST_MODES = 4 };
 typedef fc_cast_kernel *fc_cast_table[FC_CAST_MODES][FC_SCALAR_DTYPES][FC_SCALAR_DTYPES];
 
+/* block/: one decoder and one encoder per block dtype (clauses BLOCK-CHUNK-1, BLOCK-ENCODE-1) */
+#define FC_BLOCK_FORMATS(X)                                                                                                 \
+    X(q1_0) X(q2_0) X(q4_0) X(q4_1) X(q5_0) X(q5_1) X(q8_0) X(q8_1) X(q2_k) X(q3_k) X(q4_k) X(q5_k) X(q6_k) X(q8_k)         \
+    X(iq1_s) X(iq1_m) X(iq2_xxs) X(iq2_xs) X(iq2_s) X(iq3_xxs) X(iq3_s) X(iq4_nl) X(iq4_xs) X(tq1_0) X(tq2_0) X(mxfp4) X(nvfp4)
+enum { FC_BLOCK_DTYPES = FC_DTYPES - FC_SCALAR_DTYPES };
+
+/* n blocks of any alignment to n * (block size) floats; out is aligned to a float */
+typedef void fc_decode_kernel(const uint8_t *blocks, float *out, size_t n);
+
+/* How to encode.  Block i of a call is block (first + i) mod row_blocks of its row, and takes the importance of its elements
+   from there; importance is NULL where there is none, scale is 0 where the encoder chooses it. */
+typedef struct fc_encoding {
+    const float *importance;
+    size_t row_blocks, first;
+    float scale;
+    int search;
+} fc_encoding;
+/* n * (block size) finite floats, aligned, to n blocks of any alignment; returns how many blocks were encoded before one that
+   cannot be, n if all could.  Other floats than finite ones give some bytes or a count below n, never a trap. */
+typedef size_t fc_encode_kernel(const float *values, uint8_t *blocks, size_t n, const fc_encoding *how);
+typedef struct {
+    fc_decode_kernel *decode;
+    fc_encode_kernel *encode;
+} fc_block_kernels;
+
 typedef struct fc_kernels {
     const fc_cast_table *casts;
+    const fc_block_kernels *blocks; /* by dtype - FC_SCALAR_DTYPES */
 #define FC_MEMBER(name, parameters) void (*name) parameters;
     FC_KERNEL_LISTS(FC_MEMBER)
 #undef FC_MEMBER
@@ -43,6 +69,12 @@ typedef struct fc_kernels {
 FC_KERNEL_LISTS(FC_PROTOTYPE)
 #undef FC_PROTOTYPE
 extern const fc_cast_table FC_K(casts);
+extern const fc_block_kernels FC_K(blocks)[FC_BLOCK_DTYPES];
+#define FC_BLOCK_PROTOTYPES(name)       \
+    fc_decode_kernel FC_K(decode_##name); \
+    fc_encode_kernel FC_K(encode_##name);
+FC_BLOCK_FORMATS(FC_BLOCK_PROTOTYPES)
+#undef FC_BLOCK_PROTOTYPES
 #endif
 
 #endif

@@ -3,21 +3,26 @@
 It holds declarations, never logic: ``fucina.reference`` and ``fucina.fast`` are two independent answers that meet here.
 """
 
-from fucina.spec.interface import BitFloat, DTypePart, Implementation, IsaControl, RngPart, ScalarValue, Windows
+from fucina.spec.interface import BitFloat, DTypePart, Implementation, IsaControl, QuantPart, RngPart, ScalarValue, Windows
+from fucina.spec.quant import BlockFinding, BlockReport, ErrorFigures
 from fucina.spec.types import BLOCK_CONSTANTS, GEOMETRY, DType, DTypeKind, Field, FloatOp, Geometry
 
 __all__ = [
     "BLOCK_CONSTANTS",
     "GEOMETRY",
     "BitFloat",
+    "BlockFinding",
+    "BlockReport",
     "DType",
     "DTypeKind",
     "DTypePart",
+    "ErrorFigures",
     "Field",
     "FloatOp",
     "Geometry",
     "Implementation",
     "IsaControl",
+    "QuantPart",
     "RngPart",
     "ScalarValue",
     "Windows",

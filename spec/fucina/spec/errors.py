@@ -9,17 +9,20 @@ from __future__ import annotations
 __all__ = [
     "DTypeMismatch",
     "FucinaError",
+    "IndexOutOfBounds",
     "InvalidBounds",
     "InvalidDType",
     "InvalidDataLength",
     "InvalidInteger",
     "InvalidShape",
     "NonDefaultFloatEnvironment",
+    "NonFiniteValue",
     "OutOfMemory",
     "Overflow",
     "OverlappingMemory",
     "ReadOnlyStorage",
     "TensorError",
+    "UnencodableBlock",
     "UnsupportedView",
 ]
 
@@ -83,6 +86,18 @@ class ReadOnlyStorage(TensorError, ValueError):
 
 class OverlappingMemory(TensorError, ValueError):
     """Input and output share memory in a way that would read what was just written."""
+
+
+class IndexOutOfBounds(TensorError, IndexError):
+    """An index lies outside [0, length)."""
+
+
+class NonFiniteValue(FucinaError, ValueError):
+    """A NaN or an infinity among values that have to be finite."""
+
+
+class UnencodableBlock(FucinaError, ValueError):
+    """Finite values of a block for which the format's encoder has no answer: its sums overflowed."""
 
 
 class Overflow(FucinaError, OverflowError):

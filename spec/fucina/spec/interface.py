@@ -11,17 +11,20 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeAlias, runtime_checkable
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     import numpy as np
     import numpy.typing as npt
     import typing_extensions
 
+    from fucina.spec.quant import BlockReport, ErrorFigures
     from fucina.spec.types import DType, DTypeKind, FloatOp
 
     AnyArray: TypeAlias = npt.NDArray[Any]
     # numpy's stubs call an ndarray a buffer from Python 3.12 on only
     Buffer: TypeAlias = typing_extensions.Buffer | AnyArray
 
-__all__ = ["BitFloat", "DTypePart", "Implementation", "IsaControl", "RngPart", "ScalarValue", "Windows"]
+__all__ = ["BitFloat", "DTypePart", "Implementation", "IsaControl", "QuantPart", "RngPart", "ScalarValue", "Windows"]
 
 ScalarValue: TypeAlias = bool | int | float
 """One element in scalar form."""
@@ -144,6 +147,65 @@ class RngPart(Protocol):
     def dropout_scale(self, p: float) -> float: ...
 
 
+class QuantPart(Protocol):
+    """The ``quant`` module of an implementation: chapter ``block``.
+
+    Blocks travel as an array of the format's packed struct (``BlockQ4_K`` and its siblings, clause BLOCK-STRUCT-1) or as
+    plain bytes; the values are f32.
+    """
+
+    BlockQ1_0: np.dtype[np.void]
+    BlockQ2_0: np.dtype[np.void]
+    BlockQ4_0: np.dtype[np.void]
+    BlockQ4_1: np.dtype[np.void]
+    BlockQ5_0: np.dtype[np.void]
+    BlockQ5_1: np.dtype[np.void]
+    BlockQ8_0: np.dtype[np.void]
+    BlockQ8_1: np.dtype[np.void]
+    BlockQ2_K: np.dtype[np.void]
+    BlockQ3_K: np.dtype[np.void]
+    BlockQ4_K: np.dtype[np.void]
+    BlockQ5_K: np.dtype[np.void]
+    BlockQ6_K: np.dtype[np.void]
+    BlockQ8_K: np.dtype[np.void]
+    BlockIQ1_S: np.dtype[np.void]
+    BlockIQ1_M: np.dtype[np.void]
+    BlockIQ2_XXS: np.dtype[np.void]
+    BlockIQ2_XS: np.dtype[np.void]
+    BlockIQ2_S: np.dtype[np.void]
+    BlockIQ3_XXS: np.dtype[np.void]
+    BlockIQ3_S: np.dtype[np.void]
+    BlockIQ4_NL: np.dtype[np.void]
+    BlockIQ4_XS: np.dtype[np.void]
+    BlockTQ1_0: np.dtype[np.void]
+    BlockTQ2_0: np.dtype[np.void]
+    BlockMXFP4: np.dtype[np.void]
+    BlockNVFP4: np.dtype[np.void]
+
+    def dequantize(self, dtype: DType, blocks: Buffer, *, out: Buffer | None = None) -> npt.NDArray[np.float32]: ...
+    def quantize(
+        self,
+        dtype: DType,
+        values: Buffer,
+        *,
+        out: Buffer | None = None,
+        imatrix: Buffer | None = None,
+        search: bool = True,
+        scale: float | None = None,
+    ) -> AnyArray: ...
+    def dequantize_rows(
+        self,
+        dtype: DType,
+        blocks: Buffer,
+        row_len: int,
+        indices: Buffer | Sequence[int],
+        *,
+        out: Buffer | None = None,
+    ) -> npt.NDArray[np.float32]: ...
+    def validate(self, dtype: DType, blocks: Buffer) -> BlockReport: ...
+    def error(self, dtype: DType, values: Buffer) -> ErrorFigures: ...
+
+
 @runtime_checkable
 class IsaControl(Protocol):
     """What an implementation with several instruction-set levels adds; the suite then runs on each level.
@@ -201,3 +263,5 @@ class Implementation(Protocol):
     def dtype(self) -> DTypePart: ...
     @property
     def rng(self) -> RngPart: ...
+    @property
+    def quant(self) -> QuantPart: ...
