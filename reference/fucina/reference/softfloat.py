@@ -131,6 +131,10 @@ class SoftFloat:
         kind, sign, m, e = self.number
         return type(self)(Number(kind, 1 - sign, m, e))
 
+    def __abs__(self) -> Self:
+        kind, _, m, e = self.number
+        return type(self)(Number(kind, 0, m, e))
+
     def __add__(self, other: Self) -> Self:
         kind_a, sign_a, m_a, e_a = self.number
         kind_b, sign_b, m_b, e_b = other.number
@@ -201,6 +205,14 @@ class SoftFloat:
     def __lt__(self, other: Self) -> bool:
         order = self._order(other)
         return order is not None and order < 0
+
+    def __gt__(self, other: Self) -> bool:
+        order = self._order(other)
+        return order is not None and order > 0
+
+    def __le__(self, other: Self) -> bool:
+        order = self._order(other)
+        return order is not None and order <= 0
 
     def __ge__(self, other: Self) -> bool:
         order = self._order(other)
