@@ -3,7 +3,7 @@
 The formulas of the chapter *rng* are sequences of single IEEE operations (clause NUM-ARITH-1).  Written on Python
 floats they would run on the hardware and obey whatever rounding mode or flush-to-zero switch the calling thread
 happens to have.  :class:`Soft32` and :class:`Soft64` obey nobody: each operator forms the exact result as an integer
-times a power of two and rounds it once with :func:`~fucina.reference.formats.round_to`.
+times a power of two and rounds it once.
 
 The two formats never mix in one operation; going from one to the other is written down, as
 ``Soft32.nearest(x)`` or ``Soft64.nearest(x)``.
@@ -14,7 +14,7 @@ from __future__ import annotations
 from math import isqrt
 from typing import ClassVar, Self
 
-from fucina.reference.formats import F32, F64, Format, Kind, Number, decode, encode, float_of, pattern_of, round_to
+from fucina.reference.formats import F32, F64, Format, Kind, Number, decode, encode, float_of, pattern_of
 
 __all__ = ["Soft32", "Soft64", "SoftFloat"]
 
@@ -28,8 +28,12 @@ class SoftFloat:
 
     Attributes
     ----------
-    number : Number
-        The exact value; finite ones fit the format.
+    kind : Kind
+        Finite, infinite or NaN.
+    sign : int
+        0 or 1; zeros, infinities and NaNs have a sign too.
+    m, e : int
+        A finite number is ``m * 2**e``, exactly, with the sign in m.  The pair need not be in lowest terms.
 
     Notes
     -----
@@ -37,21 +41,54 @@ class SoftFloat:
     """
 
     format: ClassVar[Format]
-    __slots__ = ("number",)
+    precision: ClassVar[int]
+    least: ClassVar[int]
+    above: ClassVar[int]  # every finite number is below 2**above
+    __slots__ = ("e", "kind", "m", "sign")
+
+    def __init_subclass__(cls) -> None:
+        cls.precision, cls.least, cls.above = cls.format.precision, cls.format.least, cls.format.bias + 1
 
     def __init__(self, number: Number) -> None:
-        self.number = number
+        self.kind, self.sign, m, self.e = number
+        self.m = -m if self.sign else m
 
     # -- making numbers
 
     @classmethod
+    def _make(cls, kind: Kind, sign: int, m: int = 0, e: int = 0) -> Self:
+        """Return a number from its attributes."""
+        made = object.__new__(cls)  # the encoders of blocks make millions of numbers: this skips a call
+        made.kind, made.sign, made.m, made.e = kind, sign, m, e
+        return made
+
+    @classmethod
+    def _nearest(cls, m: int, e: int) -> Self:
+        """Return the number nearest to ``m * 2**e``, for m other than 0.
+
+        It rounds as :func:`~fucina.reference.formats.round_to` does, written for speed: a right shift rounds toward
+        minus infinity, and what is added before it makes that the nearest integer, ties to even.
+        """
+        sign = 1 if m < 0 else 0
+        excess = m.bit_length() - cls.precision
+        if e + excess < cls.least:  # a subnormal has fewer bits
+            excess = cls.least - e
+        if excess > 0:
+            m = (m + (1 << (excess - 1)) - 1 + (m >> excess & 1)) >> excess
+            e += excess
+        if m.bit_length() + e > cls.above:
+            return cls._make(INFINITE, sign)
+        made = object.__new__(cls)
+        made.kind = FINITE
+        made.sign = sign
+        made.m = m
+        made.e = e
+        return made
+
+    @classmethod
     def rounded(cls, sign: int, m: int, e: int) -> Self:
         """Return the number nearest to ``(-1)**sign * m * 2**e``; beyond the range, the infinity."""
-        fmt = cls.format
-        m, e = round_to(fmt, m, e)
-        if m.bit_length() + e > fmt.bias + 1:
-            return cls(Number(INFINITE, sign))
-        return cls(Number(FINITE, sign, m, e))
+        return cls._nearest(-m if sign else m, e) if m else cls._make(FINITE, sign)
 
     @classmethod
     def ratio(cls, sign: int, numerator: int, denominator: int, e: int = 0) -> Self:
@@ -98,6 +135,11 @@ class SoftFloat:
     # -- reading numbers
 
     @property
+    def number(self) -> Number:
+        """This number, without its format."""
+        return Number(self.kind, self.sign, abs(self.m), self.e)
+
+    @property
     def bits(self) -> int:
         """The pattern in this format."""
         return encode(self.format, self.number)
@@ -109,18 +151,16 @@ class SoftFloat:
     @property
     def is_finite(self) -> bool:
         """Whether this is neither an infinity nor a NaN."""
-        return self.number.kind is FINITE
+        return self.kind is FINITE
 
     @property
     def is_zero(self) -> bool:
         """Whether this is a zero of either sign."""
-        return self.number.kind is FINITE and not self.number.m
+        return self.kind is FINITE and not self.m
 
     def floor(self) -> int:
         """Return the largest integer not above a finite number."""
-        _, sign, m, e = self.number
-        m = -m if sign else m
-        return m << e if e >= 0 else m >> -e
+        return self.m << self.e if self.e >= 0 else self.m >> -self.e
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}(0x{self.bits:0{(self.format.sign_shift + 1) // 4}x} = {self.to_float()!r})"
@@ -128,51 +168,51 @@ class SoftFloat:
     # -- arithmetic
 
     def __neg__(self) -> Self:
-        kind, sign, m, e = self.number
-        return type(self)(Number(kind, 1 - sign, m, e))
+        return self._make(self.kind, 1 - self.sign, -self.m, self.e)
 
     def __abs__(self) -> Self:
-        kind, _, m, e = self.number
-        return type(self)(Number(kind, 0, m, e))
+        return self._make(self.kind, 0, abs(self.m), self.e)
 
     def __add__(self, other: Self) -> Self:
-        kind_a, sign_a, m_a, e_a = self.number
-        kind_b, sign_b, m_b, e_b = other.number
-        if kind_a is FINITE and kind_b is FINITE:
+        if self.kind is FINITE and other.kind is FINITE:
             # align both to the smaller exponent: the sum of the integers is the exact sum
-            e = min(e_a, e_b)
-            m = (-m_a if sign_a else m_a) << (e_a - e)
-            m += (-m_b if sign_b else m_b) << (e_b - e)
-            if m:
-                return self.rounded(int(m < 0), abs(m), e)
+            shift = self.e - other.e
+            if shift >= 0:
+                m, e = (self.m << shift) + other.m, other.e
+            else:
+                m, e = self.m + (other.m << -shift), self.e
             # an exact zero is +0, unless both operands are negative (then both are -0)
-            return type(self)(Number(FINITE, sign_a & sign_b))
-        if kind_a is NAN or kind_b is NAN or (kind_a is kind_b and sign_a != sign_b):
-            return self._nan()
-        return type(self)(Number(INFINITE, sign_a if kind_a is INFINITE else sign_b))
+            return self._nearest(m, e) if m else self._make(FINITE, self.sign & other.sign)
+        if self.kind is NAN or other.kind is NAN or (self.kind is other.kind and self.sign != other.sign):
+            return self._make(NAN, 0)
+        return self._make(INFINITE, self.sign if self.kind is INFINITE else other.sign)
 
     def __sub__(self, other: Self) -> Self:
+        if self.kind is FINITE and other.kind is FINITE:
+            shift = self.e - other.e
+            if shift >= 0:
+                m, e = (self.m << shift) - other.m, other.e
+            else:
+                m, e = self.m - (other.m << -shift), self.e
+            if m:
+                return self._nearest(m, e)
         return self + -other
 
     def __mul__(self, other: Self) -> Self:
-        kind_a, sign_a, m_a, e_a = self.number
-        kind_b, sign_b, m_b, e_b = other.number
-        sign = sign_a ^ sign_b
-        if kind_a is FINITE and kind_b is FINITE:
-            return self.rounded(sign, m_a * m_b, e_a + e_b)
-        if kind_a is NAN or kind_b is NAN or self.is_zero or other.is_zero:
-            return self._nan()
-        return type(self)(Number(INFINITE, sign))
+        if self.kind is FINITE and other.kind is FINITE:
+            m = self.m * other.m
+            return self._nearest(m, self.e + other.e) if m else self._make(FINITE, self.sign ^ other.sign)
+        if self.kind is NAN or other.kind is NAN or self.is_zero or other.is_zero:
+            return self._make(NAN, 0)
+        return self._make(INFINITE, self.sign ^ other.sign)
 
     def __truediv__(self, other: Self) -> Self:
-        kind_a, sign_a, m_a, e_a = self.number
-        kind_b, sign_b, m_b, e_b = other.number
-        sign = sign_a ^ sign_b
-        if kind_a is FINITE and kind_b is FINITE and m_b:
-            return self.ratio(sign, m_a, m_b, e_a - e_b)
-        if kind_a is NAN or kind_b is NAN or (kind_a is kind_b and not (kind_a is FINITE and m_a)):
-            return self._nan()
-        return type(self)(Number(FINITE, sign) if kind_b is INFINITE else Number(INFINITE, sign))
+        sign = self.sign ^ other.sign
+        if self.kind is FINITE and other.kind is FINITE and other.m:
+            return self.ratio(sign, abs(self.m), abs(other.m), self.e - other.e)
+        if self.kind is NAN or other.kind is NAN or (self.kind is other.kind and not self.m):
+            return self._make(NAN, 0)
+        return self._make(FINITE if other.kind is INFINITE else INFINITE, sign)
 
     def sqrt(self) -> Self:
         """Return the square root.
@@ -184,50 +224,40 @@ class SoftFloat:
         -----
         Clauses: NUM-ELEM-1
         """
-        kind, sign, m, e = self.number
-        if kind is NAN or self.is_zero:
+        if self.kind is NAN or self.is_zero:
             return self
-        if sign:
-            return self._nan()
-        if kind is INFINITE:
+        if self.sign:
+            return self._make(NAN, 0)
+        if self.kind is INFINITE:
             return self
-        shift = max(0, 2 * self.format.precision + 4 - m.bit_length())
-        shift += (e - shift) & 1  # the exponent under the root must be even
-        m <<= shift
+        shift = max(0, 2 * self.precision + 4 - self.m.bit_length())
+        shift += (self.e - shift) & 1  # the exponent under the root must be even
+        m = self.m << shift
         root = isqrt(m)
-        return self.rounded(0, root << 1 | (root * root != m), ((e - shift) >> 1) - 1)
+        return self._nearest(root << 1 | (root * root != m), ((self.e - shift) >> 1) - 1)
 
-    def _nan(self) -> Self:
-        return type(self)(Number(NAN, 0))
-
-    # -- order
+    # -- order: where a NaN makes two numbers unordered, every comparison is false
 
     def __lt__(self, other: Self) -> bool:
-        order = self._order(other)
-        return order is not None and order < 0
+        return self._order(other) < 0
 
     def __gt__(self, other: Self) -> bool:
-        order = self._order(other)
-        return order is not None and order > 0
+        return other._order(self) < 0
 
     def __le__(self, other: Self) -> bool:
-        order = self._order(other)
-        return order is not None and order <= 0
+        return self._order(other) <= 0
 
     def __ge__(self, other: Self) -> bool:
-        order = self._order(other)
-        return order is not None and order >= 0
+        return other._order(self) <= 0
 
-    def _order(self, other: Self) -> int | None:
-        """Return an integer with the sign of ``self - other``, or None where a NaN makes them unordered."""
-        kind_a, sign_a, m_a, e_a = self.number
-        kind_b, sign_b, m_b, e_b = other.number
-        if kind_a is NAN or kind_b is NAN:
-            return None
-        if kind_a is FINITE and kind_b is FINITE:
-            e = min(e_a, e_b)
-            return ((-m_a if sign_a else m_a) << (e_a - e)) - ((-m_b if sign_b else m_b) << (e_b - e))
-        return (kind_a is INFINITE) * (1 - 2 * sign_a) - (kind_b is INFINITE) * (1 - 2 * sign_b)
+    def _order(self, other: Self) -> int:
+        """Return an integer with the sign of ``self - other``; of what is not ordered, 1."""
+        if self.kind is FINITE and other.kind is FINITE:
+            shift = self.e - other.e
+            return (self.m << shift) - other.m if shift >= 0 else self.m - (other.m << -shift)
+        if self.kind is NAN or other.kind is NAN:
+            return 1
+        return (self.kind is INFINITE) * (1 - 2 * self.sign) - (other.kind is INFINITE) * (1 - 2 * other.sign)
 
 
 class Soft32(SoftFloat):

@@ -6,9 +6,10 @@ The four roundings are never interchangeable; each encoder names the one it uses
 
 from __future__ import annotations
 
+from functools import cache
 from typing import TYPE_CHECKING
 
-from fucina.reference.formats import F16, F32, Kind, Number, decode, encode
+from fucina.reference.formats import F16, F32, Kind, decode, encode
 from fucina.reference.softfloat import Soft32
 
 if TYPE_CHECKING:
@@ -32,6 +33,7 @@ __all__ = [
     "soft",
     "total",
     "value_range",
+    "whole",
     "wide",
 ]
 
@@ -55,6 +57,12 @@ def soft(patterns: Sequence[int]) -> list[Soft32]:
     return [Soft32.from_bits(bits) for bits in patterns]
 
 
+@cache
+def whole(k: int) -> Soft32:
+    """Return a small integer as a number: codes and levels, which return all the time."""
+    return Soft32.integer(k)
+
+
 def clamp(k: int, low: int, high: int) -> int:
     """Return the integer of ``[low, high]`` nearest to k."""
     return low if k < low else min(k, high)
@@ -72,6 +80,11 @@ def even(v: Soft32) -> int:
     -----
     Clauses: BLOCK-ROUND-1
     """
+    if v.kind is Kind.FINITE:
+        m, e = v.m, v.e
+        k = m << e if e >= 0 else (m + (1 << (-e - 1)) - 1 + (m >> -e & 1)) >> -e
+        if -4194304 < k < 4194304:
+            return k
     return ((v + EVEN_BIAS).bits & 0x7FFFFF) - 0x400000
 
 
@@ -97,12 +110,11 @@ def chop(v: Soft32) -> int:
 
 def _integer(v: Soft32, halves: int) -> int:
     """Return the magnitude of v plus some halves, cut to an integer, with the sign of v."""
-    kind, sign, m, e = v.number
-    if kind is not Kind.FINITE:
-        k = 0 if kind is Kind.NAN else BEYOND
+    if v.kind is not Kind.FINITE:
+        k = 0 if v.kind is Kind.NAN else BEYOND
     else:
-        k = m << e if e >= 0 else (m + (halves << (-e - 1))) >> -e
-    return -k if sign else k
+        k = abs(v.m) << v.e if v.e >= 0 else (abs(v.m) + (halves << (-v.e - 1))) >> -v.e
+    return -k if v.sign else k
 
 
 def f16(v: Soft32) -> int:
@@ -112,8 +124,7 @@ def f16(v: Soft32) -> int:
     -----
     Clauses: BLOCK-ROUND-1, BRIDGE-F16-2
     """
-    number = v.number
-    return NAN_F16 if number.kind is Kind.NAN else encode(F16, number)
+    return NAN_F16 if v.kind is Kind.NAN else encode(F16, v.number)
 
 
 def wide(bits: int) -> Soft32:
@@ -123,8 +134,7 @@ def wide(bits: int) -> Soft32:
     -----
     Clauses: BLOCK-ROUND-1, BRIDGE-F16-1
     """
-    kind, sign, m, e = decode(F16, bits)
-    return Soft32(Number(kind, sign, m, e) if kind is not Kind.NAN else Number(kind, 0))
+    return Soft32(decode(F16, bits))
 
 
 # -- sums and scans
