@@ -101,13 +101,17 @@ struct fc_quantize_options {
     const float *importance;
     size_t row_blocks;
     size_t first;
-    float scale;
+    double scale;
     int search;
 };
 fc_status fc_dequantize(int dtype, const void *blocks, float *out, size_t n);
 fc_status fc_quantize(int dtype, const void *values, void *blocks, size_t n, const struct fc_quantize_options *options,
                       size_t *encoded);
 size_t fc_first_nonfinite(const void *values, size_t n);
+/* row r of the rows is blocks r * row_blocks to (r + 1) * row_blocks; every index is below the number of rows */
+fc_status fc_dequantize_rows(int dtype, const void *blocks, size_t row_blocks, const uint64_t *indices, size_t n, float *out);
+/* what encoding cost: the root of the mean of the squared errors, and the largest error's magnitude */
+fc_status fc_block_error(int dtype, const void *values, const void *blocks, size_t n, double *rmse, double *max_error);
 /* cdef end */
 
 #endif

@@ -27,7 +27,7 @@ fc_status fc_quantize(int dtype, const void *values, void *blocks, size_t n, con
     struct fc_dtype_info info;
     if (!kernels || fc_dtype_info(dtype, &info) != FC_OK) return FC_BAD_DTYPE;
     const fc_environment caller = fc_environment_enter();
-    fc_encoding how = {options->importance, options->row_blocks, options->first, options->scale, options->search};
+    fc_encoding how = {options->importance, options->row_blocks, options->first, (float)fc_environment_pin(options->scale), options->search};
     if ((uintptr_t)values % sizeof(float) == 0) {
         *encoded = kernels->encode(values, blocks, n, &how);
     } else {
@@ -62,4 +62,55 @@ size_t fc_first_nonfinite(const void *values, size_t n) {
                 if ((bits[i] & 0x7f800000) == 0x7f800000) return done + i;
     }
     return n;
+}
+
+/* Clauses: BLOCK-ROWS-1, BLOCK-DECODE-1 */
+fc_status fc_dequantize_rows(int dtype, const void *blocks, size_t row_blocks, const uint64_t *indices, size_t n, float *out) {
+    const fc_block_kernels *kernels = kernels_of(dtype);
+    struct fc_dtype_info info;
+    if (!kernels || fc_dtype_info(dtype, &info) != FC_OK) return FC_BAD_DTYPE;
+    const size_t row_bytes = row_blocks * (size_t)info.byte_size, row_len = row_blocks * (size_t)info.block_size;
+    const fc_environment caller = fc_environment_enter();
+    for (size_t i = 0; i < n; i++) kernels->decode((const uint8_t *)blocks + indices[i] * row_bytes, out + i * row_len, row_blocks);
+    fc_environment_leave(caller);
+    return FC_OK;
+}
+
+enum { FIGURE_BLOCKS = 8, FIGURE_FLOATS = FIGURE_BLOCKS * 256 }; /* blocks whose sums run side by side */
+
+/* The squared errors of each of `blocks` blocks, in ascending order of element; the largest magnitude, or a NaN once met. */
+static void squared_errors(const float *x, const float *y, size_t block, size_t blocks, double *sums, double *largest) {
+    for (size_t b = 0; b < blocks; b++) sums[b] = 0;
+    double most = *largest;
+    for (size_t i = 0; i < block; i++)
+        for (size_t b = 0; b < blocks; b++) {
+            const double d = (double)y[b * block + i] - (double)x[b * block + i];
+            const double m = __builtin_fabs(d);
+            sums[b] += d * d;
+            most = most >= m || most != most ? most : m;
+        }
+    *largest = most;
+}
+
+/* Clause: BLOCK-FIGURES-1 */
+fc_status fc_block_error(int dtype, const void *values, const void *blocks, size_t n, double *rmse, double *max_error) {
+    const fc_block_kernels *kernels = kernels_of(dtype);
+    struct fc_dtype_info info;
+    if (!kernels || fc_dtype_info(dtype, &info) != FC_OK || n == 0) return FC_BAD_DTYPE;
+    const size_t block = (size_t)info.block_size;
+    const fc_environment caller = fc_environment_enter();
+    double total = 0, largest = 0;
+    for (size_t done = 0; done < n; done += FIGURE_BLOCKS) {
+        const size_t step = n - done < FIGURE_BLOCKS ? n - done : FIGURE_BLOCKS;
+        float x[FIGURE_FLOATS], y[FIGURE_FLOATS];
+        double sums[FIGURE_BLOCKS];
+        memcpy(x, (const char *)values + done * block * sizeof *x, step * block * sizeof *x);
+        kernels->decode((const uint8_t *)blocks + done * (size_t)info.byte_size, y, step);
+        squared_errors(x, y, block, step, sums, &largest);
+        for (size_t b = 0; b < step; b++) total += sums[b];
+    }
+    *rmse = __builtin_sqrt(total / ((double)n * (double)block));
+    *max_error = largest;
+    fc_environment_leave(caller);
+    return FC_OK;
 }

@@ -3,7 +3,7 @@
 The same names and the same bits as ``fucina.reference``; ``python -m fucina.fast`` tells what this installation is.
 """
 
-from fucina.fast import dtype, rng
+from fucina.fast import dtype, quant, rng
 from fucina.fast._isa import isa, isa_levels, set_isa
 from fucina.fast._native import ffi as _ffi
 from fucina.fast._native import lib as _lib
@@ -21,6 +21,7 @@ __all__ = [
     "dtype",
     "isa",
     "isa_levels",
+    "quant",
     "rng",
     "set_isa",
 ]

@@ -16,7 +16,7 @@ from fucina.spec.types import GEOMETRY, DType
 if TYPE_CHECKING:
     from fucina.fast._native import CData
 
-__all__ = ["Memory", "inferred", "reading", "refuse_overlap", "require_count", "writing"]
+__all__ = ["Memory", "buffer_of", "inferred", "reading", "refuse_overlap", "require_count", "writing"]
 
 _CODES = {"f": "efd", "i": "bhilqn", "u": "BHILQN", "?": "?"}
 _FORMATS = {
@@ -38,6 +38,11 @@ class Memory:
         self.address = int(ffi.cast("uintptr_t", ffi.from_buffer(view)))
         self.count = view.nbytes // itemsize
 
+    @classmethod
+    def of(cls, array: Any) -> Memory:
+        """Return the memory of a C-contiguous array of our own."""
+        return cls(memoryview(array), array.itemsize)
+
     def pointer(self, ctype: str) -> CData:
         """Return the address of the first element as a C pointer."""
         return ffi.cast(ctype, self.address)
@@ -58,7 +63,14 @@ def _format(view: memoryview) -> str:
     return f"buffer format {view.format!r}, {view.itemsize} bytes each"
 
 
-def _view(name: str, value: Any, dtype: DType | None, clause: str) -> memoryview:
+def buffer_of(name: str, value: Any, dtype: DType | None, clause: str) -> memoryview:
+    """Return the buffer of an object, whatever its elements are; ``dtype`` is what an error says they should be.
+
+    Raises
+    ------
+    DTypeMismatch
+        No buffer, or a masked array.
+    """
     masked = sys.modules.get("numpy.ma")
     if masked is not None and isinstance(value, masked.MaskedArray):
         raise DTypeMismatch(
@@ -82,7 +94,7 @@ def inferred(name: str, value: Any, clause: str) -> DType:
 
     Clauses: BRIDGE-CONVERT-1
     """
-    view = _view(name, value, None, clause)
+    view = buffer_of(name, value, None, clause)
     for dtype, (codes, size) in _FORMATS.items():  # the documents' order: u8 before f8, u16 before bf16
         if _code(view) in codes and view.itemsize == size:
             return dtype
@@ -102,7 +114,7 @@ def reading(name: str, value: Any, dtype: DType, clause: str) -> Memory:
 
     Clauses: BRIDGE-ARRAY-2
     """
-    view = _view(name, value, dtype, clause)
+    view = buffer_of(name, value, dtype, clause)
     codes, size = _FORMATS[dtype]
     if _code(view) not in codes or view.itemsize != size:
         raise DTypeMismatch(

@@ -1,0 +1,145 @@
+"""The options of the block functions, and the indices of a gather."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from fucina.fast._accelerate import of_bits
+from fucina.fast._arguments import cast_pattern, pattern, whole
+from fucina.fast._block_buffers import geometry_of, require_finite
+from fucina.fast._buffers import Memory, buffer_of, reading
+from fucina.fast._shown import double_shown, integer_shown, shown
+from fucina.spec.errors import (
+    DTypeMismatch,
+    IndexOutOfBounds,
+    InvalidBounds,
+    InvalidDataLength,
+    InvalidDType,
+    InvalidInteger,
+    InvalidShape,
+)
+from fucina.spec.types import DType
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from fucina.spec.interface import Buffer
+
+__all__ = ["checked_indices", "imatrix_option", "index_array", "row_blocks", "scale_option", "search_option"]
+
+WITH_IMPORTANCE = (DType.iq1_s, DType.iq1_m, DType.iq2_xxs, DType.iq2_xs)
+_F32, _F64 = DType.f32.index, DType.f64.index
+
+
+def search_option(dtype: DType, search: object) -> bool:
+    """Return the switch of iq4_nl's search.
+
+    Clauses: BLOCK-ARG-1
+    """
+    if not isinstance(search, bool | np.bool_):
+        raise DTypeMismatch(f"search must be True or False, got {shown(search)}", clause="BLOCK-ARG-1")
+    if not search and dtype is not DType.iq4_nl:
+        raise InvalidDType(f"search=False is an option of iq4_nl alone, got {dtype!r}", clause="BLOCK-ARG-1")
+    return bool(search)
+
+
+def scale_option(dtype: DType, scale: Any) -> float:
+    """Return the given scale of tq2_0 as an f32, or 0 for none.
+
+    Clauses: BLOCK-ARG-1, BLOCK-SCALE-1
+    """
+    if scale is None:
+        return 0.0
+    if dtype is not DType.tq2_0:
+        raise InvalidDType(f"scale= is an option of tq2_0 alone, got {dtype!r}", clause="BLOCK-ARG-1")
+    given = pattern("scale", scale, "BLOCK-SCALE-1")
+    bits = cast_pattern(_F64, _F32, given)
+    if not 0 < bits < 0x7F800000:
+        raise InvalidBounds(
+            f"scale must be finite and above 0 as an f32, got {double_shown(given)}", clause="BLOCK-SCALE-1"
+        )
+    return of_bits(cast_pattern(_F32, _F64, bits))
+
+
+def imatrix_option(dtype: DType, imatrix: Buffer | None, columns: int) -> Memory | None:
+    """Return the importance of the columns, checked.
+
+    Clauses: BLOCK-ARG-1, BLOCK-IMATRIX-1
+    """
+    if imatrix is None:
+        return None
+    if dtype not in WITH_IMPORTANCE:
+        allowed = ", ".join(d.name for d in WITH_IMPORTANCE)
+        raise InvalidDType(f"imatrix= is an option of {allowed}, got {dtype!r}", clause="BLOCK-ARG-1")
+    memory = reading("imatrix", imatrix, DType.f32, "BLOCK-IMATRIX-1")
+    if memory.view.ndim != 1 or memory.count != columns:
+        raise InvalidDataLength(
+            f"imatrix must be 1-D with one entry for each of the {columns} columns, got shape {memory.view.shape}",
+            clause="BLOCK-IMATRIX-1",
+        )
+    require_finite("imatrix", memory, "BLOCK-IMATRIX-1")
+    bits = np.frombuffer(memory.view, np.uint8).view(np.uint32)
+    negative = np.flatnonzero(bits > 0x80000000)  # a zero of either sign is no negative number
+    if negative.size:
+        first = int(negative[0])
+        value = double_shown(cast_pattern(_F32, _F64, int(bits[first])))
+        raise InvalidBounds(f"imatrix must not be negative, got imatrix[{first}] = {value}", clause="BLOCK-IMATRIX-1")
+    return memory
+
+
+def row_blocks(row_len: object, dtype: DType) -> int:
+    """Return the blocks in a row of ``row_len`` elements.
+
+    Clauses: BLOCK-ROWS-1
+    """
+    number, size = whole("row_len", row_len, "BLOCK-ROWS-1"), geometry_of(dtype).elements
+    if number <= 0 or number % size:
+        raise InvalidShape(
+            f"row_len must be a positive multiple of the block size {size} of {dtype.name}, got "
+            f"{integer_shown(number)}",
+            clause="BLOCK-ROWS-1",
+        )
+    return number // size
+
+
+def index_array(indices: Any) -> npt.NDArray[Any]:
+    """Return the indices as an array of integers, Python's or numpy's.
+
+    Clauses: BLOCK-ROWS-1, BLOCK-ROWS-2
+    """
+    if isinstance(indices, Sequence) and not isinstance(indices, str | bytes | bytearray | memoryview):
+        numbers = [whole(f"indices[{i}]", index, "BLOCK-ROWS-2") for i, index in enumerate(indices)]
+        made = np.empty(len(numbers), object)
+        made[:] = numbers
+        return made
+    view = buffer_of("indices", indices, None, "BLOCK-ROWS-2")
+    try:
+        held = np.asarray(view)
+    except (TypeError, ValueError, NotImplementedError):
+        held = np.asarray(None)
+    if held.dtype.kind not in "iu":
+        raise InvalidInteger(
+            f"indices must be integers, got an array of {held.dtype} (buffer format {view.format!r})",
+            clause="BLOCK-ROWS-2",
+        )
+    return held
+
+
+def checked_indices(indices: npt.NDArray[Any], rows: int) -> npt.NDArray[np.uint64]:
+    """Return the indices as words of their own, each below the number of rows.
+
+    Clauses: BLOCK-ROWS-2
+    """
+    flat = np.array(indices).reshape(-1)  # a copy: what is checked is what is used
+    outside = np.flatnonzero((flat < 0) | (flat >= rows)) if flat.size else flat
+    if outside.size:
+        first = int(outside[0])
+        place = ", ".join(str(int(i)) for i in np.unravel_index(first, indices.shape)) if indices.shape else ""
+        raise IndexOutOfBounds(
+            f"indices must lie in [0, {rows}), got indices[{place}] = {integer_shown(int(flat[first]))}",
+            clause="BLOCK-ROWS-2",
+        )
+    return flat.astype(np.uint64)
