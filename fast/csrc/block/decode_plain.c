@@ -1,0 +1,127 @@
+/* Decoding the formats of one scale for the whole block: q1_0 ... q8_1, q8_k, and the ternary tq1_0 and tq2_0. */
+#include "block/decode.h"
+
+/* The nibbles of sixteen bytes: element j is the low one of byte j, element 16 + j its high one. */
+typedef struct {
+    u8x16 low, high;
+} nibbles;
+FC_INLINE nibbles nibbles_of(const uint8_t *qs) {
+    const u8x16 q = u8x16_load(qs);
+    return (nibbles){q & 15, q >> 4};
+}
+/* The same with the fifth bits, bit i of the little-endian word qh for element i. */
+FC_INLINE nibbles fifths_of(const uint8_t *qs, const uint8_t *qh) {
+    const nibbles q = nibbles_of(qs);
+    return (nibbles){q.low | ((u8x16)masks_of_bits(qh[0], qh[1]) & 16), q.high | ((u8x16)masks_of_bits(qh[2], qh[3]) & 16)};
+}
+
+/* Clause: BLOCK-Q10-1 */
+FC_INLINE void q1_0_block(const block_q1_0 *b, float *out, int streaming) {
+    const float d = scale_of(b->d);
+    for (int k = 0; k < 8; k++) /* a clear bit is -1, a set one -1 + 2 */
+        scaled((masks_of_bits(b->qs[2 * k], b->qs[2 * k + 1]) & 2) - 1, d, out + 16 * k, streaming);
+}
+
+/* Four pairs of bits to a byte each, in the low and in the high half of the word. */
+FC_INLINE uint64_t pairs_of(uint64_t q) { return (q | q << 6 | q << 12 | q << 18) & UINT64_C(0x0303030303030303); }
+
+/* Clause: BLOCK-Q20-1 */
+FC_INLINE void q2_0_block(const block_q2_0 *b, float *out, int streaming) {
+    const float d = scale_of(b->d);
+    for (int k = 0; k < 8; k++) {
+        const uint8_t *const q = b->qs + 4 * k;
+        const uint64_t first = pairs_of(q[0] | (uint64_t)q[1] << 32), second = pairs_of(q[2] | (uint64_t)q[3] << 32);
+        scaled((i8x16)bytes_of_rows(first, second) - 1, d, out + 16 * k, streaming);
+    }
+}
+
+/* Clause: BLOCK-Q40-1 */
+FC_INLINE void q4_0_block(const block_q4_0 *b, float *out, int streaming) {
+    const float d = scale_of(b->d);
+    const nibbles q = nibbles_of(b->qs);
+    scaled((i8x16)q.low - 8, d, out, streaming);
+    scaled((i8x16)q.high - 8, d, out + 16, streaming);
+}
+
+/* Clause: BLOCK-Q41-1 */
+FC_INLINE void q4_1_block(const block_q4_1 *b, float *out, int streaming) {
+    const float d = scale_of(b->d), m = scale_of(b->m);
+    const nibbles q = nibbles_of(b->qs);
+    shifted(q.low, d, m, out, streaming);
+    shifted(q.high, d, m, out + 16, streaming);
+}
+
+/* Clause: BLOCK-Q50-1 */
+FC_INLINE void q5_0_block(const block_q5_0 *b, float *out, int streaming) {
+    const float d = scale_of(b->d);
+    const nibbles q = fifths_of(b->qs, b->qh);
+    scaled((i8x16)q.low - 16, d, out, streaming);
+    scaled((i8x16)q.high - 16, d, out + 16, streaming);
+}
+
+/* Clause: BLOCK-Q51-1 */
+FC_INLINE void q5_1_block(const block_q5_1 *b, float *out, int streaming) {
+    const float d = scale_of(b->d), m = scale_of(b->m);
+    const nibbles q = fifths_of(b->qs, b->qh);
+    shifted(q.low, d, m, out, streaming);
+    shifted(q.high, d, m, out + 16, streaming);
+}
+
+/* Clause: BLOCK-Q80-1 */
+FC_INLINE void q8_0_block(const block_q8_0 *b, float *out, int streaming) {
+    const float d = scale_of(b->d);
+    for (int k = 0; k < 2; k++) scaled((i8x16)u8x16_load(b->qs + 16 * k), d, out + 16 * k, streaming);
+}
+
+/* Clause: BLOCK-Q81-1 */
+FC_INLINE void q8_1_block(const block_q8_1 *b, float *out, int streaming) {
+    const float d = scale_of(b->d);
+    for (int k = 0; k < 2; k++) scaled((i8x16)u8x16_load(b->qs + 16 * k), d, out + 16 * k, streaming);
+}
+
+/* Clause: BLOCK-Q8K-1 */
+FC_INLINE void q8_k_block(const block_q8_k *b, float *out, int streaming) {
+    const float d = f32_value(read_u32(b->d));
+    for (int k = 0; k < 16; k++) scaled((i8x16)u8x16_load(b->qs + 16 * k), d, out + 16 * k, streaming);
+}
+
+/* Digit n of bytes that were multiplied by 3^n modulo 256 is floor(3 * byte / 256), which steps at 86 and at 171; less one. */
+FC_INLINE i8x16 trits(u8x16 q) { return -1 - (i8x16)(q >= 86) - (i8x16)(q >= 171); }
+
+/* Clause: BLOCK-TQ10-1 */
+FC_INLINE void tq1_0_block(const block_tq1_0 *b, float *out, int streaming) {
+    const float d = scale_of(b->d);
+    u8x16 first = u8x16_load(b->qs), second = u8x16_load(b->qs + 16), third = u8x16_load(b->qs + 32);
+    for (int n = 0; n < 5; n++, first *= 3, second *= 3) {
+        scaled(trits(first), d, out + 32 * n, streaming);
+        scaled(trits(second), d, out + 32 * n + 16, streaming);
+    }
+    for (int n = 0; n < 5; n++, third *= 3) scaled(trits(third), d, out + 160 + 16 * n, streaming);
+    u8x16 last;
+    for (int i = 0; i < 4; i++) last[i] = b->qh[i], last[4 + i] = (uint8_t)(3 * b->qh[i]), last[8 + i] = (uint8_t)(9 * b->qh[i]), last[12 + i] = (uint8_t)(27 * b->qh[i]);
+    scaled(trits(last), d, out + 240, streaming);
+}
+
+/* Clause: BLOCK-TQ20-1 */
+FC_INLINE void tq2_0_block(const block_tq2_0 *b, float *out, int streaming) {
+    const float d = scale_of(b->d);
+    for (int half = 0; half < 2; half++) {
+        u8x16 first = u8x16_load(b->qs + 32 * half), second = u8x16_load(b->qs + 32 * half + 16);
+        for (int k = 0; k < 4; k++, first >>= 2, second >>= 2, out += 32) {
+            scaled((i8x16)(first & 3) - 1, d, out, streaming);
+            scaled((i8x16)(second & 3) - 1, d, out + 16, streaming);
+        }
+    }
+}
+
+FC_DECODER(q1_0)
+FC_DECODER(q2_0)
+FC_DECODER(q4_0)
+FC_DECODER(q4_1)
+FC_DECODER(q5_0)
+FC_DECODER(q5_1)
+FC_DECODER(q8_0)
+FC_DECODER(q8_1)
+FC_DECODER(q8_k)
+FC_DECODER(tq1_0)
+FC_DECODER(tq2_0)
