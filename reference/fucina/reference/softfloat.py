@@ -136,7 +136,7 @@ class SoftFloat:
 
     @property
     def number(self) -> Number:
-        """This number, without its format."""
+        """The number, without its format."""
         return Number(self.kind, self.sign, abs(self.m), self.e)
 
     @property

@@ -30,6 +30,7 @@ __all__ = [
     "f16",
     "inverse",
     "peak",
+    "products",
     "soft",
     "total",
     "value_range",
@@ -66,6 +67,18 @@ def whole(k: int) -> Soft32:
 def clamp(k: int, low: int, high: int) -> int:
     """Return the integer of ``[low, high]`` nearest to k."""
     return low if k < low else min(k, high)
+
+
+def products(levels: Iterable[int], scale: Soft32) -> list[int]:
+    """Return the f32 patterns of integer levels times a scale.
+
+    Decoders look their elements up in such a list: a block has few distinct values.
+
+    Notes
+    -----
+    Clauses: BLOCK-DECODE-1
+    """
+    return [(whole(level) * scale).bits for level in levels]
 
 
 # -- the four roundings
@@ -184,7 +197,7 @@ def value_range(x: Sequence[Soft32]) -> tuple[Soft32, Soft32]:
 
 
 def inverse(d: Soft32) -> Soft32:
-    """Return INV(d): 1/d, where +0 stands for a quotient that is not finite.
+    """Return INV(d): 1/d, where +0 stands for a quotient that is not finite, of zeros and NaNs too.
 
     Notes
     -----
