@@ -66,6 +66,19 @@ FC_INLINE int any_lane(i32x8 mask) {
     return (words[0] | words[1] | words[2] | words[3]) != 0;
 #endif
 }
+/* Bit i is set where lane i of the mask is. */
+FC_INLINE uint32_t lane_bits(i32x8 mask) {
+#if defined(__AVX2__)
+    return (uint32_t)_mm256_movemask_ps((__m256)mask);
+#elif defined(__SSE2__)
+    __m128 halves[2];
+    memcpy(halves, &mask, sizeof mask);
+    return (uint32_t)(_mm_movemask_ps(halves[0]) | _mm_movemask_ps(halves[1]) << 4);
+#else
+    const i32x8 bit = mask & (i32x8){1, 2, 4, 8, 16, 32, 64, 128};
+    return (uint32_t)(bit[0] | bit[1] | bit[2] | bit[3] | bit[4] | bit[5] | bit[6] | bit[7]);
+#endif
+}
 
 /* a < b ? a : b and a > b ? a : b, so that of equals and where one is a NaN the result is b */
 FC_INLINE f32x8 lesser(f32x8 a, f32x8 b) {
