@@ -52,6 +52,22 @@ FC_INLINE u8x16 bytes_of_rows(uint64_t first, uint64_t second) {
 #endif
 }
 
+/* a0 b0 a1 b1 ... of the low or the high halves */
+#if defined(__has_builtin)
+#if __has_builtin(__builtin_shufflevector)
+#define FC_INTERLEAVED(a, b, ...) __builtin_shufflevector(a, b, __VA_ARGS__)
+#endif
+#endif
+#ifndef FC_INTERLEAVED
+#define FC_INTERLEAVED(a, b, ...) __builtin_shuffle(a, b, (u8x16){__VA_ARGS__})
+#endif
+FC_INLINE u8x16 interleaved_low(u8x16 a, u8x16 b) {
+    return FC_INTERLEAVED(a, b, 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23);
+}
+FC_INLINE u8x16 interleaved_high(u8x16 a, u8x16 b) {
+    return FC_INTERLEAVED(a, b, 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31);
+}
+
 /* The sixteen bits of two bytes, lowest first, as masks: -1 where the bit is set. */
 FC_INLINE i8x16 masks_of_bits(uint8_t first, uint8_t second) {
     const uint64_t each = UINT64_C(0x0101010101010101);
@@ -70,8 +86,10 @@ FC_INLINE i8x16 looked_up(const int8_t table[16], u8x16 codes) {
 #elif defined(__ARM_NEON) && defined(__aarch64__)
     values = (i8x16)vqtbl1q_s8(vld1q_s8(table), (uint8x16_t)codes);
 #else /* the steps between the levels, summed up */
-    values = i8x16_all(table[0]);
-    for (int k = 1; k < 16; k++) values += (i8x16)(codes >= u8x16_all((uint8_t)k)) & i8x16_all((int8_t)(table[k] - table[k - 1]));
+#define FC_STEP(k) (((i8x16)codes >= i8x16_all(k)) & i8x16_all((int8_t)(table[k] - table[k - 1])))
+    values = i8x16_all(table[0]) + FC_STEP(1) + FC_STEP(2) + FC_STEP(3) + FC_STEP(4) + FC_STEP(5) + FC_STEP(6) + FC_STEP(7) + FC_STEP(8) +
+             FC_STEP(9) + FC_STEP(10) + FC_STEP(11) + FC_STEP(12) + FC_STEP(13) + FC_STEP(14) + FC_STEP(15);
+#undef FC_STEP
 #endif
     return values;
 }
@@ -145,7 +163,7 @@ FC_INLINE void shifted(u8x16 codes, float scale, float offset, float *out, int s
 /* Past the caches a plain store would first read the line that it overwrites. */
 FC_INLINE int is_streamed(const float *out, size_t bytes) {
 #ifdef __SSE2__
-    return (uintptr_t)out % 16 == 0 && bytes >= (size_t)8 << 20;
+    return (uintptr_t)out % 16 == 0 && 3 * bytes >= (size_t)32 << 20;
 #else
     (void)out, (void)bytes;
     return 0;

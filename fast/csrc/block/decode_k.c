@@ -83,13 +83,16 @@ FC_INLINE void q5_k_block(const block_q5_k *b, float *out, int streaming) {
 FC_INLINE void q6_k_block(const block_q6_k *b, float *out, int streaming) {
     float scale[16];
     scaled((i8x16)u8x16_load(b->scales), scale_of(b->d), scale, 0);
-    for (int half = 0; half < 2; half++)
-        for (int k = 0; k < 8; k++) { /* 16 elements: plane k/4 of the 64 ql bytes, plane k/2 of the 32 qh bytes */
-            const int g = 8 * half + k;
-            const u8x16 low = u8x16_load(b->ql + 64 * half + 16 * (k % 4)) >> (4 * (k / 4)) & 15;
-            const u8x16 high = u8x16_load(b->qh + 32 * half + 16 * (k % 2)) >> (2 * (k / 2)) & 3;
-            scaled((i8x16)(low | high << 4) - 32, scale[g], out + 16 * g, streaming);
+    for (int g = 0; g < 16; g += 8, out += 128) { /* four groups in the low nibbles of 64 bytes, four in the high ones */
+        const uint8_t *const low = b->ql + 8 * g, *const high = b->qh + 4 * g;
+        for (int k = 0; k < 2; k++) {
+            const u8x16 first = u8x16_load(low + 16 * k), second = u8x16_load(low + 32 + 16 * k), pairs = u8x16_load(high + 16 * k);
+            scaled((i8x16)((first & 15) | (pairs & 3) << 4) - 32, scale[g + k], out + 16 * k, streaming);
+            scaled((i8x16)((second & 15) | (pairs << 2 & 48)) - 32, scale[g + k + 2], out + 16 * k + 32, streaming);
+            scaled((i8x16)(first >> 4 | (pairs & 48)) - 32, scale[g + k + 4], out + 16 * k + 64, streaming);
+            scaled((i8x16)(second >> 4 | (pairs >> 2 & 48)) - 32, scale[g + k + 6], out + 16 * k + 96, streaming);
         }
+    }
 }
 
 FC_DECODER(q2_k)

@@ -22,16 +22,19 @@ FC_INLINE void q1_0_block(const block_q1_0 *b, float *out, int streaming) {
         scaled((masks_of_bits(b->qs[2 * k], b->qs[2 * k + 1]) & 2) - 1, d, out + 16 * k, streaming);
 }
 
-/* Four pairs of bits to a byte each, in the low and in the high half of the word. */
-FC_INLINE uint64_t pairs_of(uint64_t q) { return (q | q << 6 | q << 12 | q << 18) & UINT64_C(0x0303030303030303); }
-
 /* Clause: BLOCK-Q20-1 */
 FC_INLINE void q2_0_block(const block_q2_0 *b, float *out, int streaming) {
     const float d = scale_of(b->d);
-    for (int k = 0; k < 8; k++) {
-        const uint8_t *const q = b->qs + 4 * k;
-        const uint64_t first = pairs_of(q[0] | (uint64_t)q[1] << 32), second = pairs_of(q[2] | (uint64_t)q[3] << 32);
-        scaled((i8x16)bytes_of_rows(first, second) - 1, d, out + 16 * k, streaming);
+    for (int half = 0; half < 2; half++, out += 64) {
+        const u8x16 q = u8x16_load(b->qs + 16 * half);
+        /* the four elements of a byte follow each other: 0 2 0 2 ... and 1 3 1 3 ..., then 0 1 2 3 ... */
+        const u8x16 c0 = q & 3, c1 = q >> 2 & 3, c2 = q >> 4 & 3, c3 = q >> 6;
+        const u8x16 even_low = interleaved_low(c0, c2), even_high = interleaved_high(c0, c2);
+        const u8x16 odd_low = interleaved_low(c1, c3), odd_high = interleaved_high(c1, c3);
+        scaled((i8x16)interleaved_low(even_low, odd_low) - 1, d, out, streaming);
+        scaled((i8x16)interleaved_high(even_low, odd_low) - 1, d, out + 16, streaming);
+        scaled((i8x16)interleaved_low(even_high, odd_high) - 1, d, out + 32, streaming);
+        scaled((i8x16)interleaved_high(even_high, odd_high) - 1, d, out + 48, streaming);
     }
 }
 
@@ -87,19 +90,25 @@ FC_INLINE void q8_k_block(const block_q8_k *b, float *out, int streaming) {
 
 /* Digit n of bytes that were multiplied by 3^n modulo 256 is floor(3 * byte / 256), which steps at 86 and at 171; less one. */
 FC_INLINE i8x16 trits(u8x16 q) { return -1 - (i8x16)(q >= 86) - (i8x16)(q >= 171); }
+FC_INLINE u8x16 tripled(u8x16 q) { return q + q + q; }
 
 /* Clause: BLOCK-TQ10-1 */
 FC_INLINE void tq1_0_block(const block_tq1_0 *b, float *out, int streaming) {
     const float d = scale_of(b->d);
     u8x16 first = u8x16_load(b->qs), second = u8x16_load(b->qs + 16), third = u8x16_load(b->qs + 32);
-    for (int n = 0; n < 5; n++, first *= 3, second *= 3) {
-        scaled(trits(first), d, out + 32 * n, streaming);
-        scaled(trits(second), d, out + 32 * n + 16, streaming);
+    for (int n = 0; n < 5; n++, out += 32) {
+        scaled(trits(first), d, out, streaming);
+        scaled(trits(second), d, out + 16, streaming);
+        first = tripled(first), second = tripled(second);
     }
-    for (int n = 0; n < 5; n++, third *= 3) scaled(trits(third), d, out + 160 + 16 * n, streaming);
-    u8x16 last;
-    for (int i = 0; i < 4; i++) last[i] = b->qh[i], last[4 + i] = (uint8_t)(3 * b->qh[i]), last[8 + i] = (uint8_t)(9 * b->qh[i]), last[12 + i] = (uint8_t)(27 * b->qh[i]);
-    scaled(trits(last), d, out + 240, streaming);
+    for (int n = 0; n < 5; n++, out += 16) {
+        scaled(trits(third), d, out, streaming);
+        third = tripled(third);
+    }
+    uint8_t last[16]; /* four digits of four bytes */
+    for (int i = 0; i < 4; i++) last[i] = b->qh[i];
+    for (int i = 4; i < 16; i++) last[i] = (uint8_t)(3 * last[i - 4]);
+    scaled(trits(u8x16_load(last)), d, out, streaming);
 }
 
 /* Clause: BLOCK-TQ20-1 */
