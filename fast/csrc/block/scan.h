@@ -6,7 +6,9 @@
 #ifndef FC_BLOCK_SCAN_H
 #define FC_BLOCK_SCAN_H
 #include "block/vector.h"
-#include "core/bits.h"
+#include <stddef.h>
+
+FC_INLINE size_t at_most_eight(size_t n) { return n < 8 ? n : 8; }
 
 typedef struct {
     f32x8 lo, hi;

@@ -1,0 +1,93 @@
+/*
+ * Encoders of the fp4 formats: an eight-bit float as the scale of a group, and the nearest of fifteen levels (clauses
+ * BLOCK-ENCODE-1, BLOCK-SCAN-1, BLOCK-CHUNK-1).
+ */
+#include "block/pack.h"
+#include "block/scan.h"
+#include "block_tables.h"
+#include "core/fault.h"
+#include "core/kernels.h"
+
+/*
+ * NEAREST on eight numbers.  A level of the other sign is never strictly nearer than 0, the first level, so the magnitude decides
+ * and the sign goes into bit 3 of a code that is not 0.  Along the ascending levels the computed distances fall and then
+ * rise, never strictly in between, so the first of the least ones is the last that is less than the one before.
+ * Clause: BLOCK-SCAN-1
+ */
+FC_INLINE i32x8 nearest_codes(f32x8 x, float z) {
+    const f32x8 a = magnitude(x);
+    f32x8 before = a;
+    i32x8 code = {0};
+    for (int level = 1; level < 8; level++) {
+        const f32x8 distance = magnitude(f32x8_all((float)fc_kvalues_e2m1_doubled[level] * z) - a);
+        code = select_i32(FC_PLANT(FP4_TIE_UP, distance < before, distance <= before), i32x8_all(level), code);
+        before = distance;
+    }
+    return code | ((code != 0) & (x < f32x8_all(0)) & i32x8_all(8));
+}
+
+/* floor(log2 top) where the logarithm is first rounded to f32, which can carry it up to the next integer. */
+FC_INLINE int rounded_log2(float top) {
+    static const uint8_t up[8] = {0, 1, 2, 5, 11, 22, 44, 44}; /* by the number of bits of h less one */
+    const uint32_t bits = f32_bits(top);
+    const int exponent = (int)(bits >> 23 & 0xff) - 127, h = exponent >= 0 ? exponent : -exponent - 1;
+    const int length = h < 2 ? 0 : 31 - __builtin_clz((unsigned)h);
+    return exponent + ((bits & 0x7fffff) >= 0x800000u - FC_PLANT(LOG2_FLOORED, up[length], 0));
+}
+
+/* Clauses: BLOCK-MXFP4-2 */
+size_t FC_K(encode_mxfp4)(const float *values, uint8_t *blocks, size_t n, const fc_encoding *how) {
+    (void)how;
+    const float *x = values;
+    uint8_t *p = blocks;
+    for (size_t done = 0; done < n; done += 8) {
+        const size_t count = at_most_eight(n - done);
+        const f32x8 tops = eight_tops(x, count, 32);
+        for (size_t b = 0; b < count; b++, x += 32, p += 17) {
+            const int e = tops[b] < 0x1p-125f ? 0 : rounded_log2(tops[b]) + 125;
+            p[0] = (uint8_t)(e < 0 ? 0 : e > 255 ? 255 : e);
+            const float z = f32_value(fc_e8m0_half_f32_bits[p[0]]);
+            uint8_t codes[32];
+            for (int i = 0; i < 32; i += 16)
+                store_bytes(codes + i, nearest_codes(f32x8_load(x + i), z), nearest_codes(f32x8_load(x + i + 8), z));
+            pack_nibbles(p + 1, codes, codes + 16, 16);
+        }
+    }
+    return n;
+}
+
+/* The scale byte of a group whose largest magnitude is 6y: not the encoding of the dtype f8_e4m3. */
+FC_INLINE uint8_t scale_byte(float y) {
+    if (!(y > 0)) return 0;
+    if (y > 448) y = 448;
+    const uint32_t bits = f32_bits(y);
+    const int g = (int)(bits >> 23) - 120;
+    if (g <= 0) {
+        const int k = (int)(y * 512 + 0.5f);
+        return (uint8_t)(k < 7 ? k : 7);
+    }
+    /* three bits and the fourth one added: a carry goes into the exponent by itself */
+    const int byte = 8 * g + (int)(bits >> 20 & 7) + FC_PLANT(NVFP4_SCALE_CUT, (int)(bits >> 19 & 1), 0);
+    return (uint8_t)(byte < 8 * 15 ? byte : 0x7e);
+}
+
+/* Clauses: BLOCK-NVFP4-2 */
+size_t FC_K(encode_nvfp4)(const float *values, uint8_t *blocks, size_t n, const fc_encoding *how) {
+    (void)how;
+    const float *x = values;
+    uint8_t *p = blocks;
+    for (size_t done = 0; done < n; done += 2) {
+        const size_t count = n - done < 2 ? n - done : 2;
+        const f32x8 tops = eight_tops(x, 4 * count, 16);
+        const f32x8 y = FC_PLANT(NVFP4_SIXTH, tops / f32x8_all(6), tops * f32x8_all(1.0f / 6));
+        for (size_t b = 0; b < count; b++, p += 36)
+            for (size_t s = 0; s < 4; s++, x += 16) {
+                p[s] = scale_byte(y[4 * b + s]);
+                const float z = f32_value(fc_ue4m3_half_f32_bits[p[s]]);
+                uint8_t codes[16];
+                store_bytes(codes, nearest_codes(f32x8_load(x), z), nearest_codes(f32x8_load(x + 8), z));
+                pack_nibbles(p + 4 + 8 * s, codes, codes + 8, 8);
+            }
+    }
+    return n;
+}

@@ -1,0 +1,144 @@
+/*
+ * Encoders of q3_k, q6_k and q8_k: scales without minima (clauses BLOCK-ENCODE-1, BLOCK-SEARCH-1, BLOCK-SEARCH-2, BLOCK-ROUND-1,
+ * BLOCK-CHUNK-1).
+ */
+#include "block/bytes.h"
+#include "block/groups.h"
+#include "block/scan.h"
+#include "block/search_one.h"
+#include "core/kernels.h"
+
+enum { SIZE = 256, GROUPS = 16 };
+
+/* The scale of largest magnitude, of equal magnitudes the first, or +0 */
+FC_INLINE float extreme(const float *scale) {
+    float top = 0, most = 0;
+    for (int j = 0; j < GROUPS; j++) {
+        const float m = __builtin_fabsf(scale[j]);
+        most = m > top ? scale[j] : most;
+        top = m > top ? m : top;
+    }
+    return most;
+}
+
+/* Sixteen scales of six bits in twelve bytes */
+FC_INLINE void pack_q3_k_scales(uint8_t *p, const uint8_t *scales) {
+    for (int g = 0; g < 8; g++) p[g] = (uint8_t)((scales[g] & 15) | scales[g + 8] << 4);
+    for (int g = 0; g < 4; g++)
+        p[8 + g] = (uint8_t)(scales[g] >> 4 | scales[g + 4] >> 4 << 2 | scales[g + 8] >> 4 << 4 | scales[g + 12] >> 4 << 6);
+}
+
+/* The third bits of 256 codes: bit g of byte i belongs to element 32g + i */
+FC_INLINE void pack_hmask(uint8_t *p, const uint8_t *codes) {
+    for (int i = 0; i < 32; i++) {
+        unsigned mask = 0;
+        for (int g = 0; g < 8; g++) mask |= (unsigned)(codes[32 * g + i] >> 2) << g;
+        p[i] = (uint8_t)FC_PLANT(HMASK_POLARITY, mask, ~mask);
+    }
+}
+
+/* Clauses: BLOCK-Q3K-2 */
+size_t FC_K(encode_q3_k)(const float *values, uint8_t *blocks, size_t n, const fc_encoding *how) {
+    (void)how;
+    const float *x = values;
+    uint8_t *p = blocks;
+    for (size_t block = 0; block < n; block++, x += SIZE, p += 110) {
+        f32x8 turned[HALVES][GROUP], found[HALVES], provisional[HALVES][GROUP];
+        for (int h = 0; h < HALVES; h++) turn_groups(x + 128 * h, GROUP, turned[h]);
+        coordinate_search(turned, found, provisional);
+        float scale[GROUPS];
+        for (int h = 0; h < HALVES; h++) f32x8_store(scale + 8 * h, found[h]);
+        const float ext = extreme(scale), f = ext != 0 ? -32 / ext : 0;
+        const uint16_t d = ext != 0 ? f16_of(1 / f) : 0;
+        uint8_t codes[SIZE], scales[GROUPS];
+        for (int g = 0; g < GROUPS; g++) {
+            const int8_t k = (int8_t)(uint8_t)even(f * scale[g]);
+            scales[g] = (uint8_t)(ext == 0 ? 0 : (k < -32 ? -32 : k > 31 ? 31 : k) + 32);
+            const float divisor = widened(d) * (float)(scales[g] - 32);
+            if (divisor == 0)
+                for (int i = 0; i < GROUP; i++) codes[GROUP * g + i] = (uint8_t)provisional[g / 8][i][g % 8];
+            else
+                divided_codes(x + GROUP * g, GROUP, 0, divisor, -4, 3, codes + GROUP * g);
+        }
+        pack_hmask(p, codes);
+        for (int i = 0; i < SIZE; i++) codes[i] &= 3;
+        pack_planes(p + 32, codes);
+        pack_planes(p + 64, codes + 128);
+        pack_q3_k_scales(p + 96, scales);
+        write_u16(p + 108, d);
+    }
+    return n;
+}
+
+/* Clauses: BLOCK-Q6K-2 */
+size_t FC_K(encode_q6_k)(const float *values, uint8_t *blocks, size_t n, const fc_encoding *how) {
+    (void)how;
+    const float *x = values;
+    uint8_t *p = blocks;
+    for (size_t block = 0; block < n; block++, x += SIZE, p += 210) {
+        f32x8 turned[HALVES][GROUP], found[HALVES], multiplier[HALVES];
+        for (int h = 0; h < HALVES; h++) turn_groups(x + 128 * h, GROUP, turned[h]);
+        grid_search(turned, found, multiplier);
+        float scale[GROUPS];
+        for (int h = 0; h < HALVES; h++) f32x8_store(scale + 8 * h, found[h]);
+        const float ext = extreme(scale);
+        if (__builtin_fabsf(ext) < 1e-15f) {
+            memset(p, 0, 210);
+            continue;
+        }
+        const float f = -128 / ext;
+        const uint16_t d = f16_of(1 / f);
+        uint8_t codes[SIZE], low[SIZE], high[SIZE];
+        for (int g = 0; g < GROUPS; g++) {
+            const int32_t k = even(f * scale[g]);
+            p[192 + g] = (uint8_t)(k < 127 ? k : 127);
+            const float divisor = widened(d) * (float)(int8_t)p[192 + g], t = multiplier[g / 8][g % 8];
+            if (divisor != 0)
+                divided_codes(x + GROUP * g, GROUP, 0, divisor, -32, 31, codes + GROUP * g);
+            else if (t != 0)
+                multiplied_codes(x + GROUP * g, GROUP, 0, t, -32, 31, codes + GROUP * g);
+            else
+                memset(codes + GROUP * g, 0, GROUP);
+        }
+        for (int i = 0; i < SIZE; i++) low[i] = codes[i] & 15;
+        for (int i = 0; i < SIZE; i++) high[i] = codes[i] >> 4;
+        pack_nibbles(p, low, low + 64, 64);
+        pack_nibbles(p + 64, low + 128, low + 192, 64);
+        pack_planes(p + 128, high);
+        pack_planes(p + 160, high + 128);
+        write_u16(p + 208, d);
+    }
+    return n;
+}
+
+/* Clauses: BLOCK-Q8K-2 */
+size_t FC_K(encode_q8_k)(const float *values, uint8_t *blocks, size_t n, const fc_encoding *how) {
+    (void)how;
+    const float *x = values;
+    uint8_t *p = blocks;
+    for (size_t done = 0; done < n; done += 8) {
+        const size_t count = at_most_eight(n - done);
+        const f32x8 factors = f32x8_all(-127) / eight_peaks(x, count, SIZE);
+        for (size_t b = 0; b < count; b++, x += SIZE, p += 292) {
+            const float f = factors[b];
+            if (!(__builtin_fabsf(f) < __builtin_inff())) { /* a block of zeros, or so small that the factor overflows */
+                memset(p, 0, 292);
+                continue;
+            }
+            for (int j = 0; j < GROUPS; j++) {
+                i32x8 pair[2];
+                for (int i = 0; i < 2; i++) {
+                    const f32x8 v = f32x8_all(f) * f32x8_load(x + 16 * j + 8 * i);
+                    pair[i] = clamped(FC_PLANT(Q8_K_HALF_AWAY, even_x8(v), away_x8(v)), -128, 127);
+                }
+                store_bytes(p + 4 + 16 * j, pair[0], pair[1]);
+                const i32x8 both = pair[0] + pair[1];
+                int32_t sum = 0;
+                for (int i = 0; i < 8; i++) sum += both[i];
+                write_u16(p + 260 + 2 * j, (uint16_t)sum);
+            }
+            write_u32(p, f32_bits(1 / f));
+        }
+    }
+    return n;
+}

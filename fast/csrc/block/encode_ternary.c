@@ -1,0 +1,75 @@
+/*
+ * Encoders of the ternary formats: the codes -1, 0, 1 times the largest magnitude (clauses BLOCK-ENCODE-1, BLOCK-SCAN-1,
+ * BLOCK-ROUND-1, BLOCK-CHUNK-1).
+ */
+#include "block/bytes.h"
+#include "block/pack.h"
+#include "block/round.h"
+#include "block/scan.h"
+#include "core/fault.h"
+#include "core/kernels.h"
+
+enum { SIZE = 256, LANES = 8 };
+
+/* 256 codes 0, 1, 2 */
+FC_INLINE void ternary_codes(const float *x, float inverse, uint8_t *codes) {
+    for (int i = 0; i < SIZE; i += 16) {
+        i32x8 pair[2];
+        for (int j = 0; j < 2; j++) {
+            const f32x8 v = lesser(greater(f32x8_load(x + i + 8 * j) * f32x8_all(inverse), f32x8_all(-1)), f32x8_all(1));
+            pair[j] = FC_PLANT(TERNARY_HALF_EVEN, away_x8(v), even_x8(v)) + i32x8_all(1);
+        }
+        store_bytes(codes + i, pair[0], pair[1]);
+    }
+}
+
+/* Clauses: BLOCK-TQ20-2, BLOCK-SCALE-1 */
+size_t FC_K(encode_tq2_0)(const float *values, uint8_t *blocks, size_t n, const fc_encoding *how) {
+    const float *x = values, given = how->scale;
+    uint8_t *p = blocks;
+    for (size_t done = 0; done < n; done += LANES) {
+        const size_t count = at_most_eight(n - done);
+        const f32x8 d = given != 0 ? f32x8_all(given) : eight_tops(x, count, SIZE), r = inverse_x8(d);
+        for (size_t b = 0; b < count; b++, x += SIZE, p += 66) {
+            uint8_t codes[SIZE];
+            ternary_codes(x, r[b], codes);
+            pack_planes(p, codes);
+            pack_planes(p + 32, codes + 128);
+            write_u16(p + 64, f16_of(d[b]));
+        }
+    }
+    return n;
+}
+
+/* m bytes of five digits each, the first the most significant: v of 0 ... 242 in base 3 becomes the least byte of which the
+   decoder reads these digits.  The digits of a byte lie `step` codes apart; `digits` of them are there, the others are 0. */
+FC_INLINE void pack_digits(uint8_t *p, const uint8_t *codes, int m, int digits) {
+    for (int i = 0; i < m; i++) {
+        unsigned v = 0;
+        for (int n = 0; n < 5; n++) {
+            const int place = FC_PLANT(TRIT_ORDER, n, digits - 1 - n);
+            v = 3 * v + (n < digits ? codes[i + m * place] : 0);
+        }
+        p[i] = (uint8_t)((256 * v + 242) / 243);
+    }
+}
+
+/* Clauses: BLOCK-TQ10-2 */
+size_t FC_K(encode_tq1_0)(const float *values, uint8_t *blocks, size_t n, const fc_encoding *how) {
+    (void)how;
+    const float *x = values;
+    uint8_t *p = blocks;
+    for (size_t done = 0; done < n; done += LANES) {
+        const size_t count = at_most_eight(n - done);
+        const f32x8 d = eight_tops(x, count, SIZE), r = inverse_x8(d);
+        for (size_t b = 0; b < count; b++, x += SIZE, p += 54) {
+            uint8_t codes[SIZE];
+            ternary_codes(x, r[b], codes);
+            pack_digits(p, codes, 32, 5);
+            pack_digits(p + 32, codes + 160, 16, 5);
+            pack_digits(p + 48, codes + 240, 4, 4);
+            write_u16(p + 52, f16_of(d[b]));
+        }
+    }
+    return n;
+}
