@@ -8,6 +8,7 @@ not in the codebook, a point near it is chosen by squared error.  Which points a
 from __future__ import annotations
 
 from functools import cache
+from operator import add
 from typing import TYPE_CHECKING
 
 from fucina.reference.blocks.options import Unencodable
@@ -54,11 +55,8 @@ class Codebook:
         self.shells = shells
         self._base = base
         self._neighbours: dict[Levels, tuple[int, ...]] = {}
-        # squared distance of every point along each element, by the digit there
-        self._along = [
-            [[(digit - point[k]) ** 2 for point in self.levels] for digit in range(base)]
-            for k in range(len(self.levels[0]))
-        ]
+        self._half = len(self.levels[0]) // 2
+        self._partial: dict[tuple[int, Levels], list[int]] = {}
 
     def key(self, levels: Levels) -> int:
         """Return the key of some levels, whether or not a point has them."""
@@ -83,11 +81,23 @@ class Codebook:
         Clauses: BLOCK-TABLE-1
         """
         if levels not in self._neighbours:
-            distances = list(map(sum, zip(*(self._along[k][digit] for k, digit in enumerate(levels)), strict=True)))
+            # over the first half of the elements and over the second: many keys share either
+            first, second = self._distances(0, levels[: self._half]), self._distances(self._half, levels[self._half :])
+            distances = list(map(add, first, second))
             farthest = sorted(set(distances))[: self.shells][-1]
             near = [index for index, distance in enumerate(distances) if distance <= farthest]
             self._neighbours[levels] = tuple(sorted(near, key=distances.__getitem__))  # sorted() is stable
         return self._neighbours[levels]
+
+    def _distances(self, start: int, digits: Levels) -> list[int]:
+        """Return the squared distance of every point from some digits, over the elements from ``start`` on."""
+        if (start, digits) not in self._partial:
+            end = start + len(digits)
+            self._partial[start, digits] = [
+                sum((digit - level) ** 2 for digit, level in zip(digits, point[start:end], strict=True))
+                for point in self.levels
+            ]
+        return self._partial[start, digits]
 
 
 @cache
