@@ -85,11 +85,12 @@ static void add_element(const plan *b, int k, int level, const uint8_t *from, ui
 
 /* The points in the nearest shells, in order; distances are below 200. */
 static uint32_t write_list(const plan *b, const uint8_t *restrict distance, const uint16_t *code, uint32_t at) {
+    const int shells = FC_PLANT(CODEBOOK_ONE_SHELL, b->shells, 1);
     uint8_t shell[3], least = 255;
     uint16_t near[MOST_POINTS];
     for (int p = 0; p < b->points; p++) least = distance[p] < least ? distance[p] : least;
     shell[0] = least;
-    for (int s = 1; s < b->shells; s++) {
+    for (int s = 1; s < shells; s++) {
         const uint8_t beyond = (uint8_t)(least + 1); /* what is nearer wraps to above all others */
         uint8_t step = 255;
         for (int p = 0; p < b->points; p++) {
@@ -104,7 +105,7 @@ static uint32_t write_list(const plan *b, const uint8_t *restrict distance, cons
         found += distance[p] <= least;
     }
     if (found > (int)(b->room - at)) found = (int)(b->room - at); /* no list is cut: the sizes are the tables' own */
-    for (int s = 0; s < b->shells; s++)
+    for (int s = 0; s < shells; s++)
         for (int i = 0; i < found; i++)
             if (distance[near[i]] == shell[s]) b->list[at++] = code[near[i]];
     return at;
