@@ -182,10 +182,10 @@ FC_INLINE int snap_group(const fc_codebook *book, const float *x, const float *w
     float a = 0, b = 0;
     for (int i = 0; i < count && !on_grid; i++) {
         const float q = lowest(best->shift[i / OCTET]) + (float)code_level(best->code[i / OCTET], i % OCTET);
-        a += FC_PLANT(IQ1_PRODUCT_ORDER, w[i] * q * x[i], w[i] * x[i] * q);
+        a += w[i] * q * x[i];
         b += w[i] * q * q;
     }
-    if (a > 0 && b > 0) best->scale = a / b;
+    if (a > 0 && b > 0) best->scale = FC_PLANT(IQ1_SCALE_NOT_REFITTED, a / b, best->scale);
     return best->scale >= 0 ? LOUD : REJECTED;
 }
 
