@@ -28,4 +28,4 @@ __all__ = [
 
 __version__: str = _ffi.string(_lib.fc_version()).decode("ascii")
 
-capabilities: frozenset[str] = frozenset({"numbers", "dtype", "bridge", "rng", "errors"})
+capabilities: frozenset[str] = frozenset({"numbers", "dtype", "bridge", "block", "rng", "errors"})

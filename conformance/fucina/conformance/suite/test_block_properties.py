@@ -1,4 +1,4 @@
-"""What holds for every block format: independence of blocks, fixed points, signs of zero, agreement with the reference."""
+"""What holds for every block format: independent blocks, fixed points, signs of zero, agreement with the reference."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Faults that people reported in public about libraries of this field, quantization part; each test carries the case's id."""
+"""Faults that people reported in public about quantizers and loaders; each test carries the case's id."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def _block(impl: Any, dtype: DType, **fields: Any) -> Any:
 @clause("BLOCK-ENCODE-1", "BLOCK-DECODE-1")
 @each_format
 def test_case_o_q01_a_block_of_zeros(impl: Any, dtype: DType) -> None:
-    block, size = sizes(dtype)
+    block, _ = sizes(dtype)
     known = {DType.q8_0: bytes(34), DType.q4_1: bytes(20), DType.q5_1: bytes(24), DType.mxfp4: bytes(17)}
     known[DType.tq2_0] = b"\x55" * 64 + bytes(2)
     with warnings.catch_warnings():
