@@ -3,8 +3,9 @@
 Read in this order: :mod:`~fucina.reference.formats` (what a pattern means, and the one rounding),
 :mod:`~fucina.reference.bridges` (conversions), :mod:`~fucina.reference.softfloat` and
 :mod:`~fucina.reference.elementary` (arithmetic in integers), :mod:`~fucina.reference.streams`,
-:mod:`~fucina.reference.gaussian` and :mod:`~fucina.reference.rng` (seeded numbers).  Around them stand the arguments,
-buffers, scalar forms and tables that the public modules ``dtype`` and ``rng`` are made of.
+:mod:`~fucina.reference.gaussian` and :mod:`~fucina.reference.rng` (seeded numbers), :mod:`~fucina.reference.blocks`
+and :mod:`~fucina.reference.quant` (block formats).  Around them stand the arguments, buffers, scalar forms and tables
+that the public modules ``dtype``, ``quant`` and ``rng`` are made of.
 
 All numbers are computed with Python integers, so no result depends on the floating-point environment (clause NUM-ENV-2)
 and none touches its flags (clause NUM-ENV-3).
@@ -14,11 +15,11 @@ from __future__ import annotations
 
 from importlib import metadata
 
-from fucina.reference import dtype, rng
+from fucina.reference import dtype, quant, rng
 from fucina.reference.values import F8E4M3, F8E5M2, Bf16
 from fucina.spec.types import DType, DTypeKind, FloatOp
 
-__all__ = ["F8E4M3", "F8E5M2", "Bf16", "DType", "DTypeKind", "FloatOp", "capabilities", "dtype", "rng"]
+__all__ = ["F8E4M3", "F8E5M2", "Bf16", "DType", "DTypeKind", "FloatOp", "capabilities", "dtype", "quant", "rng"]
 
 capabilities: frozenset[str] = frozenset({"numbers", "dtype", "bridge", "rng", "errors"})
 """The chapters of the specification that this implementation claims."""

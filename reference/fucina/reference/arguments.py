@@ -27,6 +27,7 @@ __all__ = [
     "number_shown",
     "scalar_dtype",
     "shown",
+    "whole",
     "word",
 ]
 
@@ -45,16 +46,31 @@ def integer(name: str, value: object, low: int | None, high: int, clause: str) -
     -----
     Clauses: RNG-SEED-1
     """
-    try:
-        if isinstance(value, bool):
-            raise TypeError
-        found = int(operator.index(value))  # type: ignore[arg-type]  # what has no __index__ is refused below
-    except TypeError:
-        raise InvalidInteger(f"{name} must be an integer, got {shown(value)}", clause=clause) from None
+    found = whole(name, value, clause)
     if found >= high or (low is not None and found < low):
         allowed = f"below {_power(high)}" if low is None else f"in [{_power(low)}, {_power(high)})"
         raise Overflow(f"{name} must be {allowed}, got {shown(found)}", clause=clause)
     return found
+
+
+def whole(name: str, value: object, clause: str) -> int:
+    """Return an argument as an int of any size.
+
+    Raises
+    ------
+    InvalidInteger
+        If it is a bool or no integer.
+
+    Notes
+    -----
+    Clauses: RNG-SEED-1
+    """
+    try:
+        if isinstance(value, bool):
+            raise TypeError
+        return int(operator.index(value))  # type: ignore[arg-type]  # what has no __index__ is refused below
+    except TypeError:
+        raise InvalidInteger(f"{name} must be an integer, got {shown(value)}", clause=clause) from None
 
 
 def word(name: str, value: object, clause: str = "RNG-SEED-1") -> int:

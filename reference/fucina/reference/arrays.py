@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,8 +9,8 @@ from numpy.ma import MaskedArray  # see fucina.reference.buffers
 
 from fucina.reference.arguments import dtype_argument, scalar_dtype
 from fucina.reference.bridges import Caster, caster
-from fucina.reference.buffers import numpy_format, readable, refuse_overlap, require_count, writable
-from fucina.spec.errors import DTypeMismatch, InvalidShape, OutOfMemory
+from fucina.reference.buffers import empty, numpy_format, readable, refuse_overlap, require_count, writable
+from fucina.spec.errors import DTypeMismatch
 from fucina.spec.types import GEOMETRY, DType
 
 if TYPE_CHECKING:
@@ -97,7 +96,7 @@ def cast_array(
     # all checks stand before the first write
     form = np.dtype(GEOMETRY[target].format)
     if out is None:
-        result: AnyArray = _empty(given.shape, form)
+        result: AnyArray = empty(given.shape, form, "BRIDGE-ARRAY-1")
         taken = writable("out", result, target, "BRIDGE-ARRAY-3")
     else:
         taken = writable("out", out, target, "BRIDGE-ARRAY-3")
@@ -109,23 +108,6 @@ def cast_array(
     table = _Table(cast)
     taken.write([table[bits] for bits in given.read()])
     return result
-
-
-def _empty(shape: tuple[int, ...], form: np.dtype[Any]) -> AnyArray:
-    """Return a new array for a result.
-
-    Notes
-    -----
-    Clauses: BRIDGE-ARRAY-1
-    """
-    try:
-        return np.empty(shape, form)
-    except MemoryError as refusal:
-        raise OutOfMemory(
-            f"no memory for a result of {math.prod(shape)} elements ({refusal})", clause="BRIDGE-ARRAY-1"
-        ) from None
-    except ValueError as refusal:
-        raise InvalidShape(f"no array can have shape {shape} here ({refusal})", clause="BRIDGE-ARRAY-1") from None
 
 
 def convert(array: Buffer, to: DType, *, source: DType | None = None) -> AnyArray:

@@ -7,19 +7,41 @@ no float is ever touched.
 
 from __future__ import annotations
 
+import math
 import sys
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.ma import MaskedArray  # np.ma would import it in the first call, which raises flags (NUM-ENV-3)
 
-from fucina.spec.errors import DTypeMismatch, InvalidDataLength, OverlappingMemory, ReadOnlyStorage, UnsupportedView
+from fucina.spec.errors import (
+    DTypeMismatch,
+    InvalidDataLength,
+    InvalidShape,
+    OutOfMemory,
+    OverlappingMemory,
+    ReadOnlyStorage,
+    UnsupportedView,
+)
 from fucina.spec.types import GEOMETRY, DType
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["Memory", "numpy_format", "readable", "refuse_overlap", "require_count", "writable"]
+    from fucina.spec.interface import AnyArray
+
+__all__ = [
+    "Memory",
+    "empty",
+    "numpy_format",
+    "readable",
+    "refuse_overlap",
+    "require_contiguous",
+    "require_count",
+    "require_writable",
+    "viewed",
+    "writable",
+]
 
 # format characters of the buffer protocol by numpy kind; which of them has which size is the platform's business
 CHARACTERS = {"b": "?", "u": "BHILQN", "i": "bhilqn", "f": "efd"}
@@ -91,25 +113,50 @@ def readable(name: str, buffer: object, dtype: DType, clause: str = "BRIDGE-ARRA
     Clauses: BRIDGE-ARRAY-2
     """
     wanted = np.dtype(GEOMETRY[dtype].format)
-    if isinstance(buffer, MaskedArray):
-        raise DTypeMismatch(f"{name} must be a plain array, got a masked one", clause=clause)
-    try:
-        view = memoryview(buffer)  # type: ignore[arg-type]  # what exports no buffer is refused below
-    except (TypeError, ValueError, BufferError) as refusal:
-        raise DTypeMismatch(
-            f"{name} must be a buffer of {wanted} elements, got {type(buffer).__name__} ({refusal})", clause=clause
-        ) from None
+    view = viewed(name, buffer, f"a buffer of {wanted} elements", clause)
     if numpy_format(view.format, view.itemsize) != f"{wanted.kind}{wanted.itemsize}":
         raise DTypeMismatch(
             f"{name} must hold {dtype.name} as {wanted} in native byte order, got buffer format {view.format!r} "
             f"of {view.itemsize} bytes",
             clause=clause,
         )
+    require_contiguous(name, view, clause)
+    return Memory(np.frombuffer(view, dtype=f"u{wanted.itemsize}"), tuple(view.shape or ()))
+
+
+def viewed(name: str, buffer: object, wanted: str, clause: str) -> memoryview:
+    """Return the view of a buffer, of whatever format; ``wanted`` says in the message what should have been given.
+
+    Raises
+    ------
+    DTypeMismatch
+        If it is no buffer, or is masked.
+
+    Notes
+    -----
+    Clauses: BRIDGE-ARRAY-2
+    """
+    if isinstance(buffer, MaskedArray):
+        raise DTypeMismatch(f"{name} must be a plain array, got a masked one", clause=clause)
+    try:
+        return memoryview(buffer)  # type: ignore[arg-type]  # what exports no buffer is refused below
+    except (TypeError, ValueError, BufferError) as refusal:
+        raise DTypeMismatch(
+            f"{name} must be {wanted}, got {type(buffer).__name__} ({refusal})", clause=clause
+        ) from None
+
+
+def require_contiguous(name: str, view: memoryview, clause: str) -> None:
+    """Refuse memory with gaps, or in another order than C's.
+
+    Notes
+    -----
+    Clauses: BRIDGE-ARRAY-2
+    """
     if not view.c_contiguous:
         raise UnsupportedView(
             f"{name} must be C-contiguous, got shape {view.shape} with strides {view.strides}", clause=clause
         )
-    return Memory(np.frombuffer(view, dtype=f"u{wanted.itemsize}"), tuple(view.shape or ()))
 
 
 def writable(name: str, buffer: object, dtype: DType, clause: str) -> Memory:
@@ -127,8 +174,7 @@ def writable(name: str, buffer: object, dtype: DType, clause: str) -> Memory:
     Clauses: BRIDGE-ARRAY-3, RNG-OUT-1
     """
     memory = readable(name, buffer, dtype, clause)
-    if not memory.patterns.flags.writeable:
-        raise ReadOnlyStorage(f"{name} must be writable, got a read-only buffer", clause=clause)
+    require_writable(name, memory, clause)
     size = memory.patterns.itemsize
     if memory.patterns.size and memory.address % size:
         raise UnsupportedView(
@@ -136,6 +182,17 @@ def writable(name: str, buffer: object, dtype: DType, clause: str) -> Memory:
             clause=clause,
         )
     return memory
+
+
+def require_writable(name: str, memory: Memory, clause: str) -> None:
+    """Refuse memory that is read-only.
+
+    Notes
+    -----
+    Clauses: BRIDGE-ARRAY-3
+    """
+    if not memory.patterns.flags.writeable:
+        raise ReadOnlyStorage(f"{name} must be writable, got a read-only buffer", clause=clause)
 
 
 def require_count(name: str, memory: Memory, count: int, clause: str) -> None:
@@ -163,3 +220,23 @@ def refuse_overlap(source: Memory, target: Memory, clause: str) -> None:
             f"{min(first[0] + first[1], second[0] + second[1]) - second[0]} bytes",
             clause=clause,
         )
+
+
+def empty(shape: tuple[int, ...], form: np.dtype[Any], clause: str) -> AnyArray:
+    """Return a new array for a result.
+
+    Raises
+    ------
+    OutOfMemory, InvalidShape
+        If there is no memory for it, or no array can have its shape.
+
+    Notes
+    -----
+    Clauses: BRIDGE-ARRAY-1
+    """
+    try:
+        return np.empty(shape, form)
+    except MemoryError as refusal:
+        raise OutOfMemory(f"no memory for a result of {math.prod(shape)} elements ({refusal})", clause=clause) from None
+    except ValueError as refusal:
+        raise InvalidShape(f"no array can have shape {shape} here ({refusal})", clause=clause) from None
