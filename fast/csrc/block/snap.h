@@ -11,10 +11,8 @@
 #include "core/fault.h"
 #include "core/kernels.h"
 
-enum { BLOCK = 256, OCTET = 8 };
+enum { BLOCK = 256, OCTET = 8, MOST_NEIGHBOURS = 292 }; /* the longest list: clause BLOCK-TABLE-1 */
 #define LARGEST 0x1.fffffep+127f
-
-typedef uint16_t u16x8 __attribute__((vector_size(16)));
 
 /* A reciprocal that is not finite is +0.  Clause: BLOCK-SCAN-1 */
 FC_INLINE float inverse(float v) {
@@ -63,56 +61,30 @@ FC_INLINE uint32_t code_index(const fc_codebook *book, uint32_t code) { return (
 
 /* -- snapping -- */
 
-/* An octet's error terms b*e*e, for each element and level, ready to be looked up by eight candidates at a time: a candidate's
-   error is the sum of eight of them, so it has the same bits as if it were computed for the candidate alone. */
-typedef struct octet_terms {
 #ifdef __AVX2__
+
+/* An octet's error terms b*e*e for each element and level, as tables that eight candidates look up at a time: a candidate's error
+   is the sum of eight of them, and has the same bits as if it were computed for the candidate alone. */
+typedef struct octet_terms {
     f32x8 level[OCTET]; /* of levels 0 1 2 2 0 1 2 2 */
-#else
-    f32x8 zero[OCTET];         /* of level 0, in all lanes */
-    i32x8 one[OCTET], two[OCTET]; /* what turns its bits into those of level 1, of level 2 */
-#endif
 } octet_terms;
 
 /* Weights b, targets t, scale s; level l stands for q0 + l*step (exact). */
 FC_INLINE void make_terms(octet_terms *terms, const float *b, const float *t, float s, float q0, float step) {
-#ifdef __AVX2__
     const f32x8 q = f32x8_all(q0) + (f32x8){0, 1, 2, 2, 0, 1, 2, 2} * f32x8_all(step), sq = f32x8_all(s) * q;
     for (int k = 0; k < OCTET; k++) {
         const f32x8 e = sq - f32x8_all(t[k]);
         terms->level[k] = f32x8_all(b[k]) * e * e;
     }
-#else
-    float of[3][OCTET];
-    for (int l = 0; l < 3; l++) {
-        const float sq = s * (q0 + (float)l * step);
-        for (int k = 0; k < OCTET; k++) {
-            const float e = sq - t[k];
-            of[l][k] = b[k] * e * e;
-        }
-    }
-    for (int k = 0; k < OCTET; k++) {
-        const i32x8 zero = bits_of_f32x8(f32x8_all(of[0][k]));
-        terms->zero[k] = f32x8_all(of[0][k]);
-        terms->one[k] = zero ^ bits_of_f32x8(f32x8_all(of[1][k]));
-        terms->two[k] = zero ^ bits_of_f32x8(f32x8_all(of[2][k]));
-    }
-#endif
 }
 
-/* The terms of element k for eight candidates.  Bits of other elements above a level do no harm. */
+/* The terms of element k for eight candidates; the lookup minds the lowest two bits of a lane only. */
 FC_INLINE f32x8 terms_of(const octet_terms *terms, i32x8 code, int k) {
-#ifdef __AVX2__
-    return (f32x8)_mm256_permutevar_ps((__m256)terms->level[k], (__m256i)(code >> 2 * k)); /* looks at the lowest two bits */
-#else
-    const i32x8 one = (i32x8)((u32x8)code << (31 - 2 * k)) >> 31, two = (i32x8)((u32x8)code << (30 - 2 * k)) >> 31;
-    return f32x8_of_bits(bits_of_f32x8(terms->zero[k]) ^ (one & terms->one[k]) ^ (two & terms->two[k]));
-#endif
+    return (f32x8)_mm256_permutevar_ps((__m256)terms->level[k], (__m256i)(code >> 2 * k));
 }
 
-/* The first lane in the order of `at` among those where `best` is least; -1 where none is below LARGEST. */
+/* Of the lanes where `best` is least the first in the order of `at`; -1 where none is below LARGEST. */
 FC_INLINE int32_t first_of_least(f32x8 best, i32x8 at) {
-#ifdef __AVX2__
     __m256 least = _mm256_min_ps((__m256)best, _mm256_permute2f128_ps((__m256)best, (__m256)best, 1));
     least = _mm256_min_ps(least, _mm256_permute_ps(least, 0x4e));
     least = _mm256_min_ps(least, _mm256_permute_ps(least, 0xb1));
@@ -121,16 +93,6 @@ FC_INLINE int32_t first_of_least(f32x8 best, i32x8 at) {
     __m128i first = _mm_min_epi32(_mm256_castsi256_si128((__m256i)place), _mm256_extracti128_si256((__m256i)place, 1));
     first = _mm_min_epi32(first, _mm_shuffle_epi32(first, 0x4e));
     return _mm_cvtsi128_si32(_mm_min_epi32(first, _mm_shuffle_epi32(first, 0xb1)));
-#else
-    float least = LARGEST;
-    int32_t first = -1;
-    for (int i = 0; i < 8; i++)
-        if (best[i] < least || (best[i] == least && at[i] < first)) {
-            least = best[i];
-            first = at[i];
-        }
-    return first;
-#endif
 }
 
 /* The neighbour of an absent code with the least error, the first of equals, as a code; -1 where no error is below LARGEST. */
@@ -141,9 +103,7 @@ static int32_t nearest_neighbour(const fc_codebook *book, uint32_t key, const oc
     f32x8 best = f32x8_all(LARGEST);
     i32x8 at = {0}, place = {0, 1, 2, 3, 4, 5, 6, 7};
     for (int32_t i = 0; i < length; i += 8, place += 8) {
-        u16x8 some;
-        memcpy(&some, list + i, sizeof some); /* behind the last list there is room to read */
-        const i32x8 code = __builtin_convertvector(some, i32x8);
+        const i32x8 code = (i32x8)_mm256_cvtepu16_epi32(_mm_loadu_si128((const __m128i *)(const void *)(list + i))); /* FC_CODEBOOK_OVERREAD */
         f32x8 error = terms_of(terms, code, 0);
         for (int k = 1; k < OCTET; k++) error += terms_of(terms, code, k);
         const i32x8 better = (error < best) & (place < i32x8_all(length));
@@ -153,5 +113,81 @@ static int32_t nearest_neighbour(const fc_codebook *book, uint32_t key, const oc
     const int32_t first = first_of_least(best, at);
     return first < 0 ? -1 : list[first];
 }
+
+#else
+
+typedef float f32x4 __attribute__((vector_size(16)));
+
+/* An octet's error terms b*e*e for each element and level. */
+typedef struct octet_terms {
+    float level[3][OCTET];
+} octet_terms;
+
+/* Weights b, targets t, scale s; level l stands for q0 + l*step (exact). */
+FC_INLINE void make_terms(octet_terms *terms, const float *b, const float *t, float s, float q0, float step) {
+    for (int l = 0; l < 3; l++) {
+        const f32x8 e = f32x8_all(s * (q0 + (float)l * step)) - f32x8_load(t);
+        f32x8_store(terms->level[l], f32x8_load(b) * e * e);
+    }
+}
+
+/* The sums over four elements from k on, by the eight bits of their levels. */
+FC_INLINE void half_sums(const octet_terms *terms, int k, float *sums) {
+    const float (*of)[OCTET] = terms->level;
+    const f32x4 none = {of[0][k], of[1][k], of[2][k], of[2][k]};
+    for (int l = 0; l < 3; l++) {
+        const f32x4 one = none + of[l][k + 1];
+        for (int m = 0; m < 3; m++) {
+            const f32x4 two = one + of[m][k + 2];
+            for (int n = 0; n < 3; n++) {
+                const f32x4 three = two + of[n][k + 3];
+                memcpy(sums + 4 * l + 16 * m + 64 * n, &three, sizeof three);
+            }
+        }
+    }
+}
+
+/* A candidate's error as the rule has it: summed left to right. */
+FC_INLINE float exact_error(const octet_terms *terms, uint32_t code) {
+    float sum = 0;
+    for (int k = 0; k < OCTET; k++) sum += terms->level[code_level(code, k)][k];
+    return sum;
+}
+
+/*
+ * The same by a filter: an error is first taken as the sum of two halves, looked up in a table each.  All terms are positive, so
+ * in whatever order they are added, the sum is within 7 * 2^-24 of the true one (relative; sums of subnormals are exact).  The
+ * winner's is therefore within a factor 1 + 2^-18 of the least of the list, and only what is gets its exact error.  Close to the
+ * overflow, or where a term is a NaN, everything does.
+ */
+/* Clause: BLOCK-SEARCH-6 */
+static int32_t nearest_neighbour(const fc_codebook *book, uint32_t key, const octet_terms *terms) {
+    const uint16_t *list = book->list + book->start[key];
+    const int32_t length = (int32_t)(book->start[key + 1] - book->start[key]);
+    float low[256], high[256], error[MOST_NEIGHBOURS + 8];
+    half_sums(terms, 0, low);
+    half_sums(terms, 4, high);
+    float least = __builtin_inff();
+    for (int32_t i = 0; i < length; i++) {
+        error[i] = low[list[i] & 255] + high[list[i] >> 8];
+        least = error[i] < least ? error[i] : least;
+    }
+    for (int32_t i = length; i < length + 8; i++) error[i] = __builtin_nanf("");
+    const f32x8 bound = f32x8_all(least < 0x1p120f ? least * (1 + 0x1p-18f) : __builtin_inff());
+    float best = LARGEST;
+    int32_t winner = -1;
+    for (int32_t i = 0; i < length; i += 8)
+        for (uint32_t close = lane_bits(f32x8_load(error + i) <= bound); close; close &= close - 1) {
+            const uint32_t code = list[i + __builtin_ctz(close)];
+            const float e = exact_error(terms, code);
+            if (e < best) {
+                best = e;
+                winner = (int32_t)code;
+            }
+        }
+    return winner;
+}
+
+#endif
 
 #endif
