@@ -1,15 +1,14 @@
 """The head that q4_k and q5_k share: two f16 fields, eight 6-bit scales and eight 6-bit minima in sixteen bytes.
 
-======  ===============  =======================================
-byte    bits 0-5         bits 6-7
-======  ===============  =======================================
-0, 1    ``d``, the unit of the scales, f16
-2, 3    ``dmin``, the unit of the minima, f16
-4-7     scale 0-3        the upper two bits of scale 4-7
-8-11    minimum 0-3      the upper two bits of minimum 4-7
-======  ===============  =======================================
+======  =======================  ======================================
+byte    bits 0-5                 bits 6-7
+======  =======================  ======================================
+4-7     scale 0-3                the upper two bits of scale 4-7
+8-11    minimum 0-3              the upper two bits of minimum 4-7
+======  =======================  ======================================
 
-Bytes 12 to 15 hold the lower four bits of scale 4-7 in their low nibble and those of minimum 4-7 in their high one.
+Bytes 0 and 1 are the f16 field ``d``, the unit of the scales, bytes 2 and 3 ``dmin``, the unit of the minima.  Bytes 12
+to 15 hold the lower four bits of scale 4-7 in their low nibble and those of minimum 4-7 in their high one.
 """
 
 from __future__ import annotations
