@@ -6,11 +6,11 @@ from itertools import groupby
 import pytest
 
 from fucina.spec import clauses
-from fucina.spec.interface import BitFloat, DTypePart, IsaControl, RngPart
+from fucina.spec.interface import BitFloat, DTypePart, IsaControl, QuantPart, RngPart
 from fucina.spec.types import GEOMETRY, DType
 
 LOADED = clauses.load()
-AREAS = {"numbers": "NUM", "dtype": "DTYPE", "bridge": "BRIDGE", "rng": "RNG", "errors": "ERR"}
+AREAS = {"numbers": "NUM", "dtype": "DTYPE", "bridge": "BRIDGE", "rng": "RNG", "block": "BLOCK", "errors": "ERR"}
 ROOT_NAMES = {"DType", "DTypeKind", "FloatOp", "Bf16", "F8E4M3", "F8E5M2"}
 
 
@@ -20,7 +20,13 @@ def members(part: type, prefix: str) -> set[str]:
     return {prefix + name for name in names if not name.startswith("_")}
 
 
-PUBLIC = members(DTypePart, "dtype.") | members(RngPart, "rng.") | members(IsaControl, "") | ROOT_NAMES
+PUBLIC = (
+    members(DTypePart, "dtype.")
+    | members(RngPart, "rng.")
+    | members(QuantPart, "quant.")
+    | members(IsaControl, "")
+    | ROOT_NAMES
+)
 
 
 def test_the_public_names_were_found() -> None:
