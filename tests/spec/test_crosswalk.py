@@ -11,11 +11,18 @@ import pytest
 
 from fucina.spec import clauses
 from fucina.spec.crosswalk import CROSSWALK, Entry, table
-from fucina.spec.interface import BitFloat, DTypePart, RngPart
-from fucina.spec.types import BLOCK_CONSTANTS, DType, DTypeKind, FloatOp
+from fucina.spec.interface import BitFloat, DTypePart, QuantPart, RngPart
+from fucina.spec.types import BLOCK_CONSTANTS, GEOMETRY, DType, DTypeKind, FloatOp
 
 PRESENT = [entry for entry in CROSSWALK if not entry.status.startswith("later")]
-PARTS = {"dtype": DTypePart, "rng": RngPart, "Bf16": BitFloat, "F8E4M3": BitFloat, "F8E5M2": BitFloat}
+PARTS = {
+    "dtype": DTypePart,
+    "rng": RngPart,
+    "quant": QuantPart,
+    "Bf16": BitFloat,
+    "F8E4M3": BitFloat,
+    "F8E5M2": BitFloat,
+}
 DOCUMENTED = tomllib.loads((Path(__file__).parent / "documented.toml").read_text(encoding="utf-8"))
 ROOT_TYPES = {"DType", "DTypeKind", "FloatOp"}
 
@@ -68,11 +75,11 @@ def test_every_clause_of_a_row_governs_its_name() -> None:
 
 def test_every_name_of_the_protocols_is_in_the_crosswalk() -> None:
     listed = {entry.python for entry in CROSSWALK}
-    for part in ("dtype", "rng"):
+    for part in ("dtype", "rng", "quant"):
         protocol = PARTS[part]
         names = set(vars(protocol)) | set(protocol.__annotations__)
         assert {f"{part}.{name}" for name in names if not name.startswith("_")} <= listed
-    assert set(PARTS) - {"dtype"} | ROOT_TYPES <= listed
+    assert set(PARTS) - {"dtype", "quant"} | ROOT_TYPES <= listed
 
 
 def test_names_follow_the_rule() -> None:
@@ -110,6 +117,9 @@ def test_a_name_exists_with_the_signature_of_its_protocol(implementation: Module
     elif name in BLOCK_CONSTANTS:
         assert found == BLOCK_CONSTANTS[name]
         assert type(found) is int
+    elif name.startswith("Block"):
+        (dtype,) = (dtype for dtype, geometry in GEOMETRY.items() if geometry.struct_name == name)
+        assert found == implementation.dtype.storage(dtype)
     else:
         declared = inspect.getattr_static(PARTS[part], name)
         if isinstance(declared, property):

@@ -104,12 +104,24 @@ _ENUM = (
         "nvfp4_subblock_size dtype.nvfp4_subblock_size DTYPE-GEOM-4",
         "iq3s_n_scale dtype.iq3s_n_scale DTYPE-GEOM-4",
     )
-    + _later(
+    + _here(
         "8.1",
-        "block",
-        *(f"{geometry.struct_name} quant.{geometry.struct_name}" for geometry in GEOMETRY.values() if geometry.fields),
+        *(
+            f"{geometry.struct_name} quant.{geometry.struct_name} BLOCK-STRUCT-1"
+            for geometry in GEOMETRY.values()
+            if geometry.fields
+        ),
     )
     + _later("8.1", "tensor", "storageElementCount internal.storage_element_count")
+)
+
+_BLOCKS_ADDED = _added(
+    "quant.dequantize BLOCK-DECODE-1 BLOCK-ARG-1 BLOCK-IN-1 BLOCK-IN-2 BLOCK-OUT-1",
+    "quant.quantize BLOCK-ENCODE-1 BLOCK-ARG-1 BLOCK-VALUES-1 BLOCK-FINITE-1 BLOCK-OUT-1 BLOCK-IMATRIX-1 BLOCK-SCALE-1"
+    " BLOCK-REJECT-1",
+    "quant.dequantize_rows BLOCK-ROWS-1 BLOCK-ROWS-2 BLOCK-IN-1 BLOCK-OUT-1",
+    "quant.validate BLOCK-VALID-1 BLOCK-VALID-2",
+    "quant.error BLOCK-FIGURES-1",
 )
 
 _HELPERS = _here(
@@ -212,7 +224,9 @@ _POLICY_LATER = (
     )
 )
 
-CROSSWALK: tuple[Entry, ...] = _RNG + _RNG_ADDED + _ENUM + _HELPERS + _HELPERS_ADDED + _POLICY + _POLICY_LATER
+CROSSWALK: tuple[Entry, ...] = (
+    _RNG + _RNG_ADDED + _ENUM + _BLOCKS_ADDED + _HELPERS + _HELPERS_ADDED + _POLICY + _POLICY_LATER
+)
 """All rows, in the order of the documents; additions follow the section that they belong to."""
 
 
