@@ -5,6 +5,7 @@
 #include "block/pack.h"
 #include "block/scan.h"
 #include "block_tables.h"
+#include "core/bits.h"
 #include "core/fault.h"
 #include "core/kernels.h"
 
@@ -14,16 +15,24 @@
  * rise, never strictly in between, so the first of the least ones is the last that is less than the one before.
  * Clause: BLOCK-SCAN-1
  */
-FC_INLINE i32x8 nearest_codes(f32x8 x, float z) {
-    const f32x8 a = magnitude(x);
-    f32x8 before = a;
-    i32x8 code = {0};
+FC_INLINE i32w nearest(f32w x, float z) {
+    const f32w a = magnitude_w(x);
+    f32w before = a;
+    i32w code = i32w_all(0);
     for (int level = 1; level < 8; level++) {
-        const f32x8 distance = magnitude(f32x8_all((float)fc_kvalues_e2m1_doubled[level] * z) - a);
-        code = select_i32(FC_PLANT(FP4_TIE_UP, distance < before, distance <= before), i32x8_all(level), code);
+        const f32w distance = magnitude_w(f32w_all((float)fc_kvalues_e2m1_doubled[level] * z) - a);
+        code = select_i32w(FC_PLANT(FP4_TIE_UP, distance < before, distance <= before), i32w_all(level), code);
         before = distance;
     }
-    return code | ((code != 0) & (x < f32x8_all(0)) & i32x8_all(8));
+    return code | ((code != i32w_all(0)) & (x < f32w_all(0)) & i32w_all(8));
+}
+
+FC_INLINE void nearest_codes(const float *x, int n, float z, uint8_t *bytes) {
+    for (int i = 0; i < n; i += 16) {
+        i32w codes[FC_SIXTEEN];
+        for (int j = 0; j < FC_SIXTEEN; j++) codes[j] = nearest(f32w_load(x + i + FC_WIDE * j), z);
+        store_codes(bytes + i, codes);
+    }
 }
 
 /* floor(log2 top) where the logarithm is first rounded to f32, which can carry it up to the next integer. */
@@ -40,16 +49,15 @@ size_t FC_K(encode_mxfp4)(const float *values, uint8_t *blocks, size_t n, const 
     (void)how;
     const float *x = values;
     uint8_t *p = blocks;
-    for (size_t done = 0; done < n; done += 8) {
-        const size_t count = at_most_eight(n - done);
-        const f32x8 tops = eight_tops(x, count, 32);
+    for (size_t done = 0; done < n; done += FC_BATCH) {
+        const size_t count = at_most_a_batch(n - done);
+        float top[FC_BATCH];
+        f32w_store(top, batch_tops(x, count, 32));
         for (size_t b = 0; b < count; b++, x += 32, p += 17) {
-            const int e = tops[b] < 0x1p-125f ? 0 : rounded_log2(tops[b]) + 125;
+            const int e = top[b] < 0x1p-125f ? 0 : rounded_log2(top[b]) + 125;
             p[0] = (uint8_t)(e < 0 ? 0 : e > 255 ? 255 : e);
-            const float z = f32_value(fc_e8m0_half_f32_bits[p[0]]);
             uint8_t codes[32];
-            for (int i = 0; i < 32; i += 16)
-                store_bytes(codes + i, nearest_codes(f32x8_load(x + i), z), nearest_codes(f32x8_load(x + i + 8), z));
+            nearest_codes(x, 32, f32_value(fc_e8m0_half_f32_bits[p[0]]), codes);
             pack_nibbles(p + 1, codes, codes + 16, 16);
         }
     }
@@ -76,16 +84,17 @@ size_t FC_K(encode_nvfp4)(const float *values, uint8_t *blocks, size_t n, const 
     (void)how;
     const float *x = values;
     uint8_t *p = blocks;
-    for (size_t done = 0; done < n; done += 2) {
-        const size_t count = n - done < 2 ? n - done : 2;
-        const f32x8 tops = eight_tops(x, 4 * count, 16);
-        const f32x8 y = FC_PLANT(NVFP4_SIXTH, tops / f32x8_all(6), tops * f32x8_all(1.0f / 6));
+    enum { BLOCKS = FC_BATCH / 4 };
+    for (size_t done = 0; done < n; done += BLOCKS) {
+        const size_t count = n - done < BLOCKS ? n - done : BLOCKS;
+        const f32w tops = batch_tops(x, 4 * count, 16);
+        float y[FC_BATCH];
+        f32w_store(y, FC_PLANT(NVFP4_SIXTH, tops / f32w_all(6), tops * f32w_all(1.0f / 6)));
         for (size_t b = 0; b < count; b++, p += 36)
             for (size_t s = 0; s < 4; s++, x += 16) {
                 p[s] = scale_byte(y[4 * b + s]);
-                const float z = f32_value(fc_ue4m3_half_f32_bits[p[s]]);
                 uint8_t codes[16];
-                store_bytes(codes, nearest_codes(f32x8_load(x), z), nearest_codes(f32x8_load(x + 8), z));
+                nearest_codes(x, 16, f32_value(fc_ue4m3_half_f32_bits[p[s]]), codes);
                 pack_nibbles(p + 4 + 8 * s, codes, codes + 8, 8);
             }
     }

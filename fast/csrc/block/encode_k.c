@@ -4,6 +4,7 @@
  */
 #include "block/bytes.h"
 #include "block/groups.h"
+#include "block/round.h"
 #include "block/scan.h"
 #include "block/search_one.h"
 #include "core/kernels.h"
@@ -28,40 +29,35 @@ FC_INLINE void pack_q3_k_scales(uint8_t *p, const uint8_t *scales) {
         p[8 + g] = (uint8_t)(scales[g] >> 4 | scales[g + 4] >> 4 << 2 | scales[g + 8] >> 4 << 4 | scales[g + 12] >> 4 << 6);
 }
 
-/* The third bits of 256 codes: bit g of byte i belongs to element 32g + i */
-FC_INLINE void pack_hmask(uint8_t *p, const uint8_t *codes) {
-    for (int i = 0; i < 32; i++) {
-        unsigned mask = 0;
-        for (int g = 0; g < 8; g++) mask |= (unsigned)(codes[32 * g + i] >> 2) << g;
-        p[i] = (uint8_t)FC_PLANT(HMASK_POLARITY, mask, ~mask);
-    }
-}
-
 /* Clauses: BLOCK-Q3K-2 */
 size_t FC_K(encode_q3_k)(const float *values, uint8_t *blocks, size_t n, const fc_encoding *how) {
     (void)how;
     const float *x = values;
     uint8_t *p = blocks;
     for (size_t block = 0; block < n; block++, x += SIZE, p += 110) {
-        f32x8 turned[HALVES][GROUP], found[HALVES], provisional[HALVES][GROUP];
-        for (int h = 0; h < HALVES; h++) turn_groups(x + 128 * h, GROUP, turned[h]);
-        coordinate_search(turned, found, provisional);
         float scale[GROUPS];
-        for (int h = 0; h < HALVES; h++) f32x8_store(scale + 8 * h, found[h]);
+        f32w provisional[GROUPS / FC_WIDE][GROUP];
+        for (int v = 0; v < GROUPS / FC_WIDE; v += HALVES) {
+            f32w turned[HALVES][GROUP], found[HALVES];
+            for (int h = 0; h < HALVES; h++) turn_groups(x + GROUP * FC_WIDE * (v + h), GROUP, turned[h]);
+            coordinate_search(turned, found, provisional + v);
+            for (int h = 0; h < HALVES; h++) f32w_store(scale + FC_WIDE * (v + h), found[h]);
+        }
         const float ext = extreme(scale), f = ext != 0 ? -32 / ext : 0;
         const uint16_t d = ext != 0 ? f16_of(1 / f) : 0;
-        uint8_t codes[SIZE], scales[GROUPS];
+        uint8_t codes[SIZE], high[SIZE], scales[GROUPS];
         for (int g = 0; g < GROUPS; g++) {
             const int8_t k = (int8_t)(uint8_t)even(f * scale[g]);
             scales[g] = (uint8_t)(ext == 0 ? 0 : (k < -32 ? -32 : k > 31 ? 31 : k) + 32);
             const float divisor = widened(d) * (float)(scales[g] - 32);
             if (divisor == 0)
-                for (int i = 0; i < GROUP; i++) codes[GROUP * g + i] = (uint8_t)provisional[g / 8][i][g % 8];
+                for (int i = 0; i < GROUP; i++) codes[GROUP * g + i] = (uint8_t)provisional[g / FC_WIDE][i][g % FC_WIDE];
             else
                 divided_codes(x + GROUP * g, GROUP, 0, divisor, -4, 3, codes + GROUP * g);
         }
-        pack_hmask(p, codes);
-        for (int i = 0; i < SIZE; i++) codes[i] &= 3;
+        pack_bit_planes(p, codes, 2);
+        for (int i = 0; FC_PLANTED(HMASK_POLARITY) && i < 32; i++) p[i] ^= 255;
+        split_codes(codes, SIZE, 2, codes, high);
         pack_planes(p + 32, codes);
         pack_planes(p + 64, codes + 128);
         pack_q3_k_scales(p + 96, scales);
@@ -76,11 +72,16 @@ size_t FC_K(encode_q6_k)(const float *values, uint8_t *blocks, size_t n, const f
     const float *x = values;
     uint8_t *p = blocks;
     for (size_t block = 0; block < n; block++, x += SIZE, p += 210) {
-        f32x8 turned[HALVES][GROUP], found[HALVES], multiplier[HALVES];
-        for (int h = 0; h < HALVES; h++) turn_groups(x + 128 * h, GROUP, turned[h]);
-        grid_search(turned, found, multiplier);
-        float scale[GROUPS];
-        for (int h = 0; h < HALVES; h++) f32x8_store(scale + 8 * h, found[h]);
+        float scale[GROUPS], multiplier[GROUPS];
+        for (int v = 0; v < GROUPS / FC_WIDE; v += HALVES) {
+            f32w turned[HALVES][GROUP], found[HALVES], t[HALVES];
+            for (int h = 0; h < HALVES; h++) turn_groups(x + GROUP * FC_WIDE * (v + h), GROUP, turned[h]);
+            grid_search(turned, found, t);
+            for (int h = 0; h < HALVES; h++) {
+                f32w_store(scale + FC_WIDE * (v + h), found[h]);
+                f32w_store(multiplier + FC_WIDE * (v + h), t[h]);
+            }
+        }
         const float ext = extreme(scale);
         if (__builtin_fabsf(ext) < 1e-15f) {
             memset(p, 0, 210);
@@ -92,7 +93,7 @@ size_t FC_K(encode_q6_k)(const float *values, uint8_t *blocks, size_t n, const f
         for (int g = 0; g < GROUPS; g++) {
             const int32_t k = even(f * scale[g]);
             p[192 + g] = (uint8_t)(k < 127 ? k : 127);
-            const float divisor = widened(d) * (float)(int8_t)p[192 + g], t = multiplier[g / 8][g % 8];
+            const float divisor = widened(d) * (float)(int8_t)p[192 + g], t = multiplier[g];
             if (divisor != 0)
                 divided_codes(x + GROUP * g, GROUP, 0, divisor, -32, 31, codes + GROUP * g);
             else if (t != 0)
@@ -100,8 +101,7 @@ size_t FC_K(encode_q6_k)(const float *values, uint8_t *blocks, size_t n, const f
             else
                 memset(codes + GROUP * g, 0, GROUP);
         }
-        for (int i = 0; i < SIZE; i++) low[i] = codes[i] & 15;
-        for (int i = 0; i < SIZE; i++) high[i] = codes[i] >> 4;
+        split_codes(codes, SIZE, 4, low, high);
         pack_nibbles(p, low, low + 64, 64);
         pack_nibbles(p + 64, low + 128, low + 192, 64);
         pack_planes(p + 128, high);
@@ -116,25 +116,26 @@ size_t FC_K(encode_q8_k)(const float *values, uint8_t *blocks, size_t n, const f
     (void)how;
     const float *x = values;
     uint8_t *p = blocks;
-    for (size_t done = 0; done < n; done += 8) {
-        const size_t count = at_most_eight(n - done);
-        const f32x8 factors = f32x8_all(-127) / eight_peaks(x, count, SIZE);
+    for (size_t done = 0; done < n; done += FC_BATCH) {
+        const size_t count = at_most_a_batch(n - done);
+        float factor[FC_BATCH];
+        f32w_store(factor, f32w_all(-127) / batch_peaks(x, count, SIZE));
         for (size_t b = 0; b < count; b++, x += SIZE, p += 292) {
-            const float f = factors[b];
+            const float f = factor[b];
             if (!(__builtin_fabsf(f) < __builtin_inff())) { /* a block of zeros, or so small that the factor overflows */
                 memset(p, 0, 292);
                 continue;
             }
             for (int j = 0; j < GROUPS; j++) {
-                i32x8 pair[2];
-                for (int i = 0; i < 2; i++) {
-                    const f32x8 v = f32x8_all(f) * f32x8_load(x + 16 * j + 8 * i);
-                    pair[i] = clamped(FC_PLANT(Q8_K_HALF_AWAY, even_x8(v), away_x8(v)), -128, 127);
+                i32w codes[FC_SIXTEEN], sums = i32w_all(0);
+                for (int i = 0; i < FC_SIXTEEN; i++) {
+                    const f32w v = f32w_all(f) * f32w_load(x + 16 * j + FC_WIDE * i);
+                    codes[i] = clamped_w(FC_PLANT(Q8_K_HALF_AWAY, even_w(v), away_w(v)), -128, 127);
+                    sums += codes[i];
                 }
-                store_bytes(p + 4 + 16 * j, pair[0], pair[1]);
-                const i32x8 both = pair[0] + pair[1];
+                store_codes(p + 4 + 16 * j, codes);
                 int32_t sum = 0;
-                for (int i = 0; i < 8; i++) sum += both[i];
+                for (int i = 0; i < FC_WIDE; i++) sum += sums[i];
                 write_u16(p + 260 + 2 * j, (uint16_t)sum);
             }
             write_u32(p, f32_bits(1 / f));

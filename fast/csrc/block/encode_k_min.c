@@ -4,6 +4,7 @@
  */
 #include "block/bytes.h"
 #include "block/groups.h"
+#include "block/round.h"
 #include "block/search_min.h"
 #include "core/kernels.h"
 
@@ -32,15 +33,15 @@ size_t FC_K(encode_q2_k)(const float *values, uint8_t *blocks, size_t n, const f
     uint8_t *p = blocks;
     for (size_t block = 0; block < n; block++, x += SIZE, p += 84) {
         float scale[16], minimum[16], factor[16], origin[16];
-        for (int h = 0; h < 16; h += 8) {
-            f32x8 turned[16], weights[16];
+        for (int h = 0; h < 16; h += FC_WIDE) {
+            f32w turned[16], weights[16];
             turn_groups(x + 16 * h, 16, turned);
-            for (int i = 0; i < 16; i++) weights[i] = magnitude(turned[i]);
+            for (int i = 0; i < 16; i++) weights[i] = magnitude_w(turned[i]);
             const min_fit fit = search_min(turned, weights, &search);
-            f32x8_store(scale + h, fit.scale);
-            f32x8_store(minimum + h, fit.minimum);
-            f32x8_store(factor + h, fit.factor);
-            f32x8_store(origin + h, fit.origin);
+            f32w_store(scale + h, fit.scale);
+            f32w_store(minimum + h, fit.minimum);
+            f32w_store(factor + h, fit.factor);
+            f32w_store(origin + h, fit.origin);
         }
         const float most = largest(scale, 16), deepest = largest(minimum, 16);
         const uint16_t d = most > 0 ? f16_of(most / 15) : 0, dmin = deepest > 0 ? f16_of(deepest / 15) : 0;
@@ -59,12 +60,12 @@ size_t FC_K(encode_q2_k)(const float *values, uint8_t *blocks, size_t n, const f
 }
 
 /* The root mean square of each group, plus the magnitude of the element */
-FC_INLINE void rms_weights(const f32x8 *x, f32x8 *weights) {
-    f32x8 sum = {0};
+FC_INLINE void rms_weights(const f32w *x, f32w *weights) {
+    f32w sum = f32w_all(0);
     for (int i = 0; i < 32; i++) sum += x[i] * x[i];
-    sum /= f32x8_all(32);
-    for (int g = 0; g < 8; g++) sum[g] = __builtin_sqrtf(sum[g]);
-    for (int i = 0; i < 32; i++) weights[i] = sum + magnitude(x[i]);
+    sum /= f32w_all(32);
+    for (int g = 0; g < FC_WIDE; g++) sum[g] = __builtin_sqrtf(sum[g]);
+    for (int i = 0; i < 32; i++) weights[i] = sum + magnitude_w(x[i]);
 }
 
 /* Eight bits first, then the limit, so that a negative one ends as 63 */
@@ -84,15 +85,17 @@ FC_INLINE void pack_k_scales(uint8_t *p, const uint8_t *scales, const uint8_t *m
 
 /* d, dmin and the scales of a q4_k or q5_k block, and its 256 codes */
 FC_INLINE void encode_eight_groups(const float *x, uint8_t *p, const min_search *search, uint8_t *codes) {
-    f32x8 turned[32], weights[32];
-    turn_groups(x, 32, turned);
-    rms_weights(turned, weights);
-    const min_fit fit = search_min(turned, weights, search);
     float scale[8], minimum[8], factor[8], origin[8];
-    f32x8_store(scale, fit.scale);
-    f32x8_store(minimum, fit.minimum);
-    f32x8_store(factor, fit.factor);
-    f32x8_store(origin, fit.origin);
+    for (int h = 0; h < 8; h += FC_WIDE) {
+        f32w turned[32], weights[32];
+        turn_groups(x + 32 * h, 32, turned);
+        rms_weights(turned, weights);
+        const min_fit fit = search_min(turned, weights, search);
+        f32w_store(scale + h, fit.scale);
+        f32w_store(minimum + h, fit.minimum);
+        f32w_store(factor + h, fit.factor);
+        f32w_store(origin + h, fit.origin);
+    }
     const float most = largest(scale, 8), deepest = largest(minimum, 8);
     const float f = most > 0 ? 63 / most : 0, g = deepest > 0 ? 63 / deepest : 0;
     const uint16_t d = f16_of(most / 63), dmin = f16_of(deepest / 63);
@@ -128,14 +131,10 @@ size_t FC_K(encode_q5_k)(const float *values, uint8_t *blocks, size_t n, const f
     const float *x = values;
     uint8_t *p = blocks;
     for (size_t block = 0; block < n; block++, x += SIZE, p += 176) {
-        uint8_t codes[SIZE];
+        uint8_t codes[SIZE], high[SIZE];
         encode_eight_groups(x, p, &search, codes);
-        for (int i = 0; i < 32; i++) {
-            unsigned high = 0;
-            for (int g = 0; g < 8; g++) high |= (unsigned)(codes[32 * g + i] >> 4) << g;
-            p[16 + i] = (uint8_t)high;
-        }
-        for (int i = 0; i < SIZE; i++) codes[i] &= 15;
+        pack_bit_planes(p + 16, codes, 4);
+        split_codes(codes, SIZE, 4, codes, high);
         for (int run = 0; run < 4; run++) pack_nibbles(p + 48 + 32 * run, codes + 64 * run, codes + 64 * run + 32, 32);
     }
     return n;

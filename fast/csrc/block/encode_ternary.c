@@ -4,22 +4,21 @@
  */
 #include "block/bytes.h"
 #include "block/pack.h"
-#include "block/round.h"
 #include "block/scan.h"
 #include "core/fault.h"
 #include "core/kernels.h"
 
-enum { SIZE = 256, LANES = 8 };
+enum { SIZE = 256 };
 
 /* 256 codes 0, 1, 2 */
-FC_INLINE void ternary_codes(const float *x, float inverse, uint8_t *codes) {
+FC_INLINE void ternary_codes(const float *x, float inverse, uint8_t *bytes) {
     for (int i = 0; i < SIZE; i += 16) {
-        i32x8 pair[2];
-        for (int j = 0; j < 2; j++) {
-            const f32x8 v = lesser(greater(f32x8_load(x + i + 8 * j) * f32x8_all(inverse), f32x8_all(-1)), f32x8_all(1));
-            pair[j] = FC_PLANT(TERNARY_HALF_EVEN, away_x8(v), even_x8(v)) + i32x8_all(1);
+        i32w codes[FC_SIXTEEN];
+        for (int j = 0; j < FC_SIXTEEN; j++) {
+            const f32w v = f32w_load(x + i + FC_WIDE * j) * f32w_all(inverse), within = lesser_w(greater_w(v, f32w_all(-1)), f32w_all(1));
+            codes[j] = FC_PLANT(TERNARY_HALF_EVEN, away_w(within), even_w(within)) + i32w_all(1);
         }
-        store_bytes(codes + i, pair[0], pair[1]);
+        store_codes(bytes + i, codes);
     }
 }
 
@@ -27,15 +26,18 @@ FC_INLINE void ternary_codes(const float *x, float inverse, uint8_t *codes) {
 size_t FC_K(encode_tq2_0)(const float *values, uint8_t *blocks, size_t n, const fc_encoding *how) {
     const float *x = values, given = how->scale;
     uint8_t *p = blocks;
-    for (size_t done = 0; done < n; done += LANES) {
-        const size_t count = at_most_eight(n - done);
-        const f32x8 d = given != 0 ? f32x8_all(given) : eight_tops(x, count, SIZE), r = inverse_x8(d);
+    for (size_t done = 0; done < n; done += FC_BATCH) {
+        const size_t count = at_most_a_batch(n - done);
+        const f32w d = given != 0 ? f32w_all(given) : batch_tops(x, count, SIZE);
+        float scale[FC_BATCH], inverse[FC_BATCH];
+        f32w_store(scale, d);
+        f32w_store(inverse, inverse_w(d));
         for (size_t b = 0; b < count; b++, x += SIZE, p += 66) {
             uint8_t codes[SIZE];
-            ternary_codes(x, r[b], codes);
+            ternary_codes(x, inverse[b], codes);
             pack_planes(p, codes);
             pack_planes(p + 32, codes + 128);
-            write_u16(p + 64, f16_of(d[b]));
+            write_u16(p + 64, f16_of(scale[b]));
         }
     }
     return n;
@@ -59,16 +61,19 @@ size_t FC_K(encode_tq1_0)(const float *values, uint8_t *blocks, size_t n, const 
     (void)how;
     const float *x = values;
     uint8_t *p = blocks;
-    for (size_t done = 0; done < n; done += LANES) {
-        const size_t count = at_most_eight(n - done);
-        const f32x8 d = eight_tops(x, count, SIZE), r = inverse_x8(d);
+    for (size_t done = 0; done < n; done += FC_BATCH) {
+        const size_t count = at_most_a_batch(n - done);
+        const f32w d = batch_tops(x, count, SIZE);
+        float scale[FC_BATCH], inverse[FC_BATCH];
+        f32w_store(scale, d);
+        f32w_store(inverse, inverse_w(d));
         for (size_t b = 0; b < count; b++, x += SIZE, p += 54) {
             uint8_t codes[SIZE];
-            ternary_codes(x, r[b], codes);
+            ternary_codes(x, inverse[b], codes);
             pack_digits(p, codes, 32, 5);
             pack_digits(p + 32, codes + 160, 16, 5);
             pack_digits(p + 48, codes + 240, 4, 4);
-            write_u16(p + 52, f16_of(d[b]));
+            write_u16(p + 52, f16_of(scale[b]));
         }
     }
     return n;
