@@ -33,8 +33,8 @@ FC_INLINE void sort_group(const float *x, int count, uint8_t *order) {
         const i32x8 self = i32x8_all(i) + (i32x8){0, 1, 2, 3, 4, 5, 6, 7};
         memcpy(&key, keys + i, sizeof key);
         for (int j = 0; j < count; j++) {
-            const i32x8 other = i32x8_all(keys[j]), earlier = i32x8_all(j) < self;
-            rank -= (other < key) | ((other == key) & FC_PLANT(IQ1_SORT_UNSTABLE, earlier, i32x8_all(j) > self));
+            const i32x8 other = i32x8_all(keys[j]), earlier = above_i32(self, i32x8_all(j));
+            rank -= above_i32(key, other) | (same_i32(other, key) & FC_PLANT(IQ1_SORT_UNSTABLE, earlier, above_i32(i32x8_all(j), self)));
         }
         memcpy(ranks + i, &rank, sizeof rank);
     }
@@ -43,7 +43,7 @@ FC_INLINE void sort_group(const float *x, int count, uint8_t *order) {
 
 /* -- judging candidates -- */
 
-FC_INLINE i32x8 better(f32x8 a, f32x8 b, float score) { return (b > f32x8_all(0)) & (a * a > f32x8_all(score) * b); }
+FC_INLINE i32x8 better(f32x8 a, f32x8 b, float score) { return above(b, f32x8_all(0)) & above(a * a, f32x8_all(score) * b); }
 
 /* Eight splits (i, j + lane), `live` of them, with 1, 2 or 4 candidates each: by lane, then by candidate, each is compared with the
    best before it. */

@@ -51,7 +51,7 @@ FC_INLINE void take_group(group *g, const float *x, const float *w, int count, i
         const float *at = x + OCTET * o;
         float *v = g->v + OCTET * o;
         const f32x8 x8 = f32x8_load(at);
-        const i32x8 negative = ~(x8 >= f32x8_all(0));
+        const i32x8 negative = ~at_least(x8, f32x8_all(0));
         f32x8_store(v, select_f32(negative, -x8, x8));
         uint32_t sign = lane_bits(negative);
         if (signs == EVEN_PARITY && __builtin_popcount(sign) % 2 && !FC_PLANTED(IQ2_PARITY_IGNORED)) {
@@ -98,7 +98,7 @@ FC_INLINE int eight_trials(const fc_codebook *book, const group *g, int count, i
     int32_t codes[MOST_OCTETS][8];
     uint32_t on_grid[MOST_OCTETS] = {0};
     const f32x8 back = f32x8_all(1) / r;
-    f32x8_store(scale, select_f32(magnitude(back) <= f32x8_all(LARGEST), back, f32x8_all(0)));
+    f32x8_store(scale, select_f32(at_least(f32x8_all(LARGEST), magnitude(back)), back, f32x8_all(0)));
     f32x8 sum_a = {0}, sum_b = {0};
     for (int o = 0; o < count / OCTET; o++) {
         const float *v = g->v + OCTET * o, *w = g->w + OCTET * o;
@@ -161,7 +161,7 @@ enum { ONE_SIDED = 4, STORED = 255 }; /* N; a level is stored modulo 256 */
 FC_INLINE i32x8 stored(i32x8 n) { return FC_PLANT(IQ2_LEVEL_NOT_WRAPPED, n & i32x8_all(STORED), n); }
 FC_INLINE i32x8 one_sided_level(f32x8 v) {
     const i32x8 n = even_x8(v), most = i32x8_all(ONE_SIDED);
-    return select_i32(n < most, n, most);
+    return select_i32(above_i32(most, n), n, most);
 }
 FC_INLINE f32x8 number_of(i32x8 n) { return __builtin_convertvector(n, f32x8); }
 
@@ -213,7 +213,8 @@ FC_INLINE int one_sided_sweep(const group *g, int32_t *levels, moments *sums) {
             const f32x8 p = all_p - wv * l, q = all_q - w * l * l;
             const i32x8 n = one_sided_level(v * q / p);
             const f32x8 m = number_of(n), new_p = p + wv * m, new_q = q + w * m * m;
-            const i32x8 better = (p > none) & (q > none) & (n != level) & (new_p * new_p * all_q > all_p * all_p * new_q);
+            const i32x8 better = above(p, none) & above(q, none) & ~same_i32(n, level) &
+                                 above(new_p * new_p * all_q, all_p * all_p * new_q);
             ahead &= lane_bits(better);
             if (!ahead) break;
             const int lane = __builtin_ctz(ahead);

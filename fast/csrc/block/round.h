@@ -12,7 +12,7 @@ FC_INLINE int32_t even(float v) {
 }
 FC_INLINE i32x8 even_x8(f32x8 v) {
     const i32x8 k = (bits_of_f32x8(v + f32x8_all(12582912.0f)) & i32x8_all(0x7fffff)) - i32x8_all(4194304);
-    return k & (v == v);
+    return k & same(v, v);
 }
 
 /* AWAY for magnitudes below 2^22: the float below one half is added, away from zero, and the sum cut.  A tie k + 1/2 is thereby

@@ -177,7 +177,7 @@ static int32_t nearest_neighbour(const fc_codebook *book, uint32_t key, const oc
     float best = LARGEST;
     int32_t winner = -1;
     for (int32_t i = 0; i < length; i += 8)
-        for (uint32_t close = lane_bits(f32x8_load(error + i) <= bound); close; close &= close - 1) {
+        for (uint32_t close = lane_bits(at_least(bound, f32x8_load(error + i))); close; close &= close - 1) {
             const uint32_t code = list[i + __builtin_ctz(close)];
             const float e = exact_error(terms, code);
             if (e < best) {

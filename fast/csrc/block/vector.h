@@ -11,6 +11,10 @@
 #include <immintrin.h>
 #endif
 
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC diagnostic ignored "-Wpsabi" /* vectors are passed between inlined functions only */
+#endif
+
 typedef float f32x8 __attribute__((vector_size(32)));
 typedef int32_t i32x8 __attribute__((vector_size(32)));
 typedef uint32_t u32x8 __attribute__((vector_size(32)));
@@ -42,6 +46,32 @@ FC_INLINE f32x8 f32x8_of_bits(i32x8 bits) {
     memcpy(&x, &bits, sizeof x);
     return x;
 }
+
+/* Lane by lane a mask, all ones where it is so.  GCC takes a comparison of vectors that are longer than a register apart into single
+   lanes, so it gets halves where there is no AVX2. */
+#ifdef __AVX2__
+#define FC_COMPARISON(name, type, half, operator) \
+    FC_INLINE i32x8 name(type a, type b) { return a operator b; }
+#else
+#define FC_COMPARISON(name, type, half, operator)                                     \
+    FC_INLINE i32x8 name(type a, type b) {                                            \
+        typedef half half_vector __attribute__((vector_size(16)));                    \
+        typedef int32_t half_mask __attribute__((vector_size(16)));                   \
+        half_vector x[2], y[2];                                                       \
+        memcpy(x, &a, sizeof a);                                                      \
+        memcpy(y, &b, sizeof b);                                                      \
+        const half_mask z[2] = {x[0] operator y[0], x[1] operator y[1]};              \
+        i32x8 mask;                                                                   \
+        memcpy(&mask, z, sizeof mask);                                                \
+        return mask;                                                                  \
+    }
+#endif
+FC_COMPARISON(above, f32x8, float, >)
+FC_COMPARISON(at_least, f32x8, float, >=)
+FC_COMPARISON(same, f32x8, float, ==)
+FC_COMPARISON(above_i32, i32x8, int32_t, >)
+FC_COMPARISON(same_i32, i32x8, int32_t, ==)
+#undef FC_COMPARISON
 
 /* Lane by lane: where the mask (a comparison's result, all ones or all zeros) is set a, else b. */
 FC_INLINE i32x8 select_i32(i32x8 mask, i32x8 a, i32x8 b) { return (a & mask) | (b & ~mask); }
@@ -92,7 +122,7 @@ FC_INLINE f32x8 lesser(f32x8 a, f32x8 b) {
     memcpy(&a, x, sizeof a);
     return a;
 #else
-    return select_f32(a < b, a, b);
+    return select_f32(above(b, a), a, b);
 #endif
 }
 FC_INLINE f32x8 greater(f32x8 a, f32x8 b) {
@@ -106,13 +136,13 @@ FC_INLINE f32x8 greater(f32x8 a, f32x8 b) {
     memcpy(&a, x, sizeof a);
     return a;
 #else
-    return select_f32(a > b, a, b);
+    return select_f32(above(a, b), a, b);
 #endif
 }
 FC_INLINE f32x8 magnitude(f32x8 x) { return f32x8_of_bits(bits_of_f32x8(x) & i32x8_all(0x7fffffff)); }
 FC_INLINE i32x8 clamped(i32x8 x, int32_t lo, int32_t hi) {
-    x = select_i32(x < i32x8_all(lo), i32x8_all(lo), x);
-    return select_i32(x > i32x8_all(hi), i32x8_all(hi), x);
+    x = select_i32(above_i32(i32x8_all(lo), x), i32x8_all(lo), x);
+    return select_i32(above_i32(x, i32x8_all(hi)), i32x8_all(hi), x);
 }
 
 /* Eight vectors of eight lanes: lane j of the i-th becomes lane i of the j-th. */
