@@ -118,7 +118,7 @@ def index_array(indices: Any) -> npt.NDArray[Any]:
     view = buffer_of("indices", indices, None, "BLOCK-ROWS-2")
     try:
         held = np.asarray(view)
-    except (TypeError, ValueError, NotImplementedError):
+    except (TypeError, ValueError, NotImplementedError, RuntimeError):
         held = np.asarray(None)
     if held.dtype.kind not in "iu":
         raise InvalidInteger(

@@ -132,7 +132,7 @@ def _require_struct(name: str, view: memoryview, dtype: DType, clause: str) -> N
     wanted = geometry_of(dtype).struct
     try:
         held = np.asarray(view).dtype
-    except (TypeError, ValueError, NotImplementedError):  # a format that numpy has no dtype for
+    except (TypeError, ValueError, NotImplementedError, RuntimeError):  # a format that numpy has no dtype for
         held = None
     if held == wanted:
         return

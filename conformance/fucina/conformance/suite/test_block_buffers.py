@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import mmap
 import tempfile
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -28,6 +30,11 @@ Q4, Q8 = DType.q4_0, DType.q8_0
 each_format = pytest.mark.parametrize("dtype", FORMATS, ids=lambda d: d.name)
 
 
+def _memory(value: Any) -> Any:
+    """Return a memoryview; untyped, because numpy's stubs know no buffer before Python 3.12."""
+    return memoryview(value)
+
+
 def _at_odd_address(data: bytes) -> Any:
     room = np.zeros(len(data) + 64, np.uint8)
     start = 1 if room.ctypes.data % 2 == 0 else 2
@@ -45,8 +52,9 @@ def test_structs(impl: Any, dtype: DType) -> None:
     assert struct.itemsize == geometry.byte_size, "BLOCK-STRUCT-1: padding"
     names = [field.name for field in geometry.fields]
     assert list(struct.names or ()) == names
+    fields: Any = struct.fields
     for field in geometry.fields:
-        member, offset = (struct.fields or {})[field.name][:2]
+        member, offset = fields[field.name][:2]
         assert (offset, member.base) == (field.offset, np.dtype(field.format)), f"BLOCK-STRUCT-1: {field.name}"
         assert member.shape == (() if field.count == 1 else (field.count,))
     block = np.zeros(1, struct)
@@ -202,7 +210,7 @@ def test_values_from_anywhere(impl: Any, dtype: DType) -> None:
     odd = _at_odd_address(values.tobytes()).view(np.float32)
     frozen = values.copy()
     frozen.setflags(write=False)
-    for given, what in ((odd, "odd address"), (frozen, "read-only"), (memoryview(values), "memoryview")):
+    for given, what in ((odd, "odd address"), (frozen, "read-only"), (_memory(values), "memoryview")):
         got = as_bytes(impl.quant.quantize(dtype, given)).reshape(-1, size)
         assert_bits(got, expected, what=f"{dtype.name}, {what}", clause="BLOCK-VALUES-1")
 
@@ -250,7 +258,7 @@ def test_out_that_is_refused(impl: Any) -> None:
 
     frozen = np.zeros(68, np.uint8)
     frozen.setflags(write=False)
-    for kind, out in (
+    blocks_out: list[tuple[type[BaseException], Any]] = [
         (InvalidDataLength, sentinel(67, np.uint8)),
         (InvalidDataLength, sentinel(34 * 3, np.uint8)),
         (InvalidDataLength, np.zeros(3, impl.quant.BlockQ8_0)),
@@ -261,12 +269,13 @@ def test_out_that_is_refused(impl: Any) -> None:
         (ReadOnlyStorage, bytes(68)),
         (UnsupportedView, np.zeros(136, np.uint8)[::2]),
         (DTypeMismatch, 5),
-    ):
-        refused(kind, lambda out=out: quantize(Q8, values, out=out), out)
+    ]
+    for kind, out in blocks_out:
+        refused(kind, partial(quantize, Q8, values, out=out), out)
     floats = np.zeros(64, np.float32)
     floats.setflags(write=False)
     misaligned = _at_odd_address(bytes(256)).view(np.float32)
-    for kind, out in (
+    floats_out: list[tuple[type[BaseException], Any]] = [
         (InvalidDataLength, sentinel(63, np.float32)),
         (InvalidDataLength, sentinel(65, np.float32)),
         (DTypeMismatch, sentinel(64, np.float64)),
@@ -275,9 +284,10 @@ def test_out_that_is_refused(impl: Any) -> None:
         (UnsupportedView, np.zeros(128, np.float32)[::2]),
         (UnsupportedView, misaligned),
         (DTypeMismatch, "out"),
-    ):
-        refused(kind, lambda out=out: dequantize(Q8, blocks, out=out), out)
-        refused(kind, lambda out=out: rows(Q8, blocks, 32, [1, 0], out=out), out)
+    ]
+    for kind, out in floats_out:
+        refused(kind, partial(dequantize, Q8, blocks, out=out), out)
+        refused(kind, partial(rows, Q8, blocks, 32, [1, 0], out=out), out)
 
 
 @clause("BLOCK-OUT-1")
@@ -285,13 +295,13 @@ def test_out_may_not_overlap_an_input(impl: Any) -> None:
     memory = np.zeros(1 << 10, np.uint8)
     values, blocks = memory[:256].view(np.float32), memory[512:580]
     for start in (0, 4, 188, 252):
-        call = lambda start=start: impl.quant.quantize(Q8, values, out=memory[start : start + 68])  # noqa: E731
+        call = partial(impl.quant.quantize, Q8, values, out=memory[start : start + 68])
         assert_raises(OverlappingMemory, "BLOCK-OUT-1", call, shows=("out", "values"), out=memory)
     for start in (260, 512, 576):
         out = memory[start : start + 256].view(np.float32)
         for call in (
-            lambda out=out: impl.quant.dequantize(Q8, blocks, out=out),
-            lambda out=out: impl.quant.dequantize_rows(Q8, blocks, 32, [0, 1], out=out),
+            partial(impl.quant.dequantize, Q8, blocks, out=out),
+            partial(impl.quant.dequantize_rows, Q8, blocks, 32, [0, 1], out=out),
         ):
             assert_raises(OverlappingMemory, "BLOCK-OUT-1", call, shows=("out", "blocks"), out=memory)
     impl.quant.quantize(Q8, values, out=memory[256 : 256 + 68])
@@ -301,7 +311,7 @@ def test_out_may_not_overlap_an_input(impl: Any) -> None:
 @clause("BLOCK-ARG-1", "DTYPE-ARG-1")
 def test_the_dtype_is_a_block_dtype(impl: Any) -> None:
     values, blocks = np.zeros(256, np.float32), bytes(18)
-    calls = {
+    calls: dict[str, Callable[[Any], Any]] = {
         "dequantize": lambda d: impl.quant.dequantize(d, blocks),
         "quantize": lambda d: impl.quant.quantize(d, values),
         "dequantize_rows": lambda d: impl.quant.dequantize_rows(d, blocks, 32, [0]),
@@ -310,6 +320,6 @@ def test_the_dtype_is_a_block_dtype(impl: Any) -> None:
     }
     for name, call in calls.items():
         for dtype in (DType.f32, DType.u8, DType.f8_e4m3, DType.bool):
-            assert_raises(InvalidDType, "BLOCK-ARG-1", lambda d=dtype, c=call: c(d), shows=(dtype.name,), what=name)
+            assert_raises(InvalidDType, "BLOCK-ARG-1", partial(call, dtype), shows=(dtype.name,), what=name)
         for nothing in ("q4_0", None, 15, np.float32):
-            assert_raises(InvalidDType, "DTYPE-ARG-1", lambda d=nothing, c=call: c(d), what=name)
+            assert_raises(InvalidDType, "DTYPE-ARG-1", partial(call, nothing), what=name)

@@ -137,7 +137,8 @@ def test_the_scale_of_tq2_0(impl: Any) -> None:
     for scale in (0, 0.0, -1.0, float("nan"), float("inf"), 1e39, 1e-60, 10**400):
         call = lambda scale=scale: impl.quant.quantize(DType.tq2_0, values, out=out, scale=scale)  # noqa: E731
         assert_raises(InvalidBounds, "BLOCK-SCALE-1", call, shows=("scale",), out=out)
-    for scale in ("1", True, 1j, [1.0]):
+    wrong: list[Any] = ["1", True, 1j, [1.0]]
+    for scale in wrong:
         call = lambda scale=scale: impl.quant.quantize(DType.tq2_0, values, out=out, scale=scale)  # noqa: E731
         assert_raises(DTypeMismatch, ("BLOCK-SCALE-1", "NUM-PARAM-1"), call, shows=("scale",), out=out)
 
@@ -145,17 +146,18 @@ def test_the_scale_of_tq2_0(impl: Any) -> None:
 @clause("BLOCK-REJECT-1", "ERR-STATE-1")
 @pytest.mark.parametrize("dtype", MAY_REJECT, ids=lambda d: d.name)
 def test_the_first_block_without_an_answer_is_named(impl: Any, dtype: DType) -> None:
-    values = np.stack(
-        [gaussian(256), gaussian(256, seed=2) * np.float32(1e20), gaussian(256, seed=3) * np.float32(1e20)]
-    )
-    out = sentinel(3 * sizes(dtype)[1], np.uint8)
-    try:
-        encode(impl, dtype, values[1])
-    except UnencodableBlock:
-        call = lambda: impl.quant.quantize(dtype, values, out=out)  # noqa: E731
-        assert_raises(UnencodableBlock, "BLOCK-REJECT-1", call, shows=(dtype.name, "block [1, 0]"), out=out)
-    else:  # iq1: the sums overflow and the block still has bytes
-        assert dtype in (DType.iq1_s, DType.iq1_m), f"BLOCK-REJECT-1: {dtype.name} encodes values of 1e20"
+    out, plain = sentinel(3 * sizes(dtype)[1], np.uint8), gaussian(256)
+    for scale in (1e15, 1e18, 1e20, 1e25, 1e30):
+        large = gaussian(256, seed=2, scale=scale)
+        try:
+            encode(impl, dtype, large)
+        except UnencodableBlock:
+            values = np.stack([plain, large, large])
+            call = lambda values=values: impl.quant.quantize(dtype, values, out=out)  # noqa: E731
+            assert_raises(UnencodableBlock, "BLOCK-REJECT-1", call, shows=(dtype.name, "block [1, 0]"), out=out)
+            return
+    # the sums of iq1 overflow too, and the block still has bytes
+    assert dtype in (DType.iq1_s, DType.iq1_m), f"BLOCK-REJECT-1: {dtype.name} encodes values of 1e30"
 
 
 @clause("BLOCK-ROWS-1")
@@ -192,7 +194,7 @@ def test_rows_are_slices(impl: Any, dtype: DType) -> None:
 def test_rows_that_are_refused(impl: Any) -> None:
     blocks, out = random_blocks(Q4, 12), sentinel(128, np.float32)
 
-    def refused(kind: type[BaseException], clauses: Any, row_len: Any, indices: Any, *shows: object) -> None:
+    def refused(kind: Any, clauses: Any, row_len: Any, indices: Any, *shows: object) -> None:
         call = lambda: impl.quant.dequantize_rows(Q4, blocks, row_len, indices, out=out)  # noqa: E731
         assert_raises(kind, clauses, call, shows=shows, out=out, what=f"row_len={row_len!r}, indices={indices!r}")
 
@@ -207,11 +209,12 @@ def test_rows_that_are_refused(impl: Any) -> None:
         refused(IndexOutOfBounds, "BLOCK-ROWS-2", 64, indices, "indices", place, value, 6)
     for row_len in (0, -64, 33, 16, 1 << 70 | 1):
         refused(InvalidShape, "BLOCK-ROWS-1", row_len, [0], "row_len", 32)
-    for row_len in (64.0, "64", None, True):
+    no_integers: list[Any] = [64.0, "64", None, True]
+    for row_len in no_integers:
         refused(InvalidInteger, "BLOCK-ROWS-1", row_len, [0], "row_len")
     refused(InvalidDataLength, "BLOCK-ROWS-1", 32 * 5, [0], 12)
     refused(InvalidDataLength, "BLOCK-ROWS-1", 1 << 70, [0])
-    for indices in (
+    no_indices: list[Any] = [
         [0.0],
         [True],
         ["0"],
@@ -220,9 +223,9 @@ def test_rows_that_are_refused(impl: Any) -> None:
         np.array([True]),
         np.array(["0"]),
         np.array([0], object),
-    ):
-        refused((InvalidInteger, DTypeMismatch), "BLOCK-ROWS-2", 64, indices, "indices")
-    for indices in (None, 3, "0", 1.5, {0}, np.ma.masked_array([0])):
+        *(None, 3, "0", 1.5, {0}, np.ma.masked_array([0])),
+    ]
+    for indices in no_indices:
         refused((InvalidInteger, DTypeMismatch), "BLOCK-ROWS-2", 64, indices, "indices")
 
 

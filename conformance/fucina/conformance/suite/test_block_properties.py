@@ -167,8 +167,9 @@ def test_encode_in_lockstep(impl: Any, judge: Any, dtype: DType, few: list[int],
 def test_searches_in_lockstep(impl: Any, judge: Any, dtype: DType) -> None:
     block = sizes(dtype)[0]
     rng = np.random.default_rng(FORMATS.index(dtype))
-    few = rng.choice(np.float32([-1, -0.5, 0, 0.25, 1, 2]), block)
+    few = rng.choice(np.array([-1, -0.5, 0, 0.25, 1, 2], np.float32), block).astype(np.float32)
     steps = (np.arange(block) % 17 - 8).astype(np.float32) / 8
+    values: Any
     for values, what in ((few, "few values"), (steps, "steps"))[: profile_size(1, 2)]:
         assert_blocks(encode(impl, dtype, values), encode(judge, dtype, values), dtype, what)
 

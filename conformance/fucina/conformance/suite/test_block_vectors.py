@@ -26,8 +26,15 @@ from fucina.spec.errors import UnencodableBlock
 
 each_decoder = [pytest.param(d, id=d.name, marks=clause(clause_of(d, 1))) for d in FORMATS]
 each_encoder = [pytest.param(d, id=d.name, marks=clause(clause_of(d, 2))) for d in FORMATS]
-with_hard_rows = [p for p in each_encoder if cases(p.values[0], "hard")]
-disputed = [p for p in each_encoder if cases(p.values[0], "disputed")]
+
+
+def _dtype(parameter: Any) -> DType:
+    found: DType = parameter.values[0]
+    return found
+
+
+with_hard_rows = [p for p in each_encoder if cases(_dtype(p), "hard")]
+disputed = [p for p in each_encoder if cases(_dtype(p), "disputed")]
 
 
 def _decoded(impl: Any, dtype: DType, blocks: Any, expected: Any, what: str) -> None:

@@ -12,6 +12,7 @@ import pytest
 
 from fucina.conformance import clause
 from fucina.conformance.compare import assert_raises, sentinel
+from fucina.conformance.suite.blocks import gaussian
 from fucina.spec import DType, errors
 
 BASES = {
@@ -27,17 +28,27 @@ BASES = {
     "Overflow": OverflowError,
     "OutOfMemory": MemoryError,
     "NonDefaultFloatEnvironment": RuntimeError,
+    "IndexOutOfBounds": IndexError,
+    "NonFiniteValue": ValueError,
+    "UnencodableBlock": ValueError,
 }
-TENSOR = ("InvalidShape", "InvalidDataLength", "UnsupportedView", "ReadOnlyStorage", "OverlappingMemory")
+TENSOR = (
+    "InvalidShape",
+    "InvalidDataLength",
+    "UnsupportedView",
+    "ReadOnlyStorage",
+    "OverlappingMemory",
+    "IndexOutOfBounds",
+)
 
 
 def _calls(impl: Any) -> dict[str, Any]:
-    """Return one call for each kind of error that the chapters dtype, bridge and rng raise."""
+    """Return one call for each kind of error that the claimed chapters raise."""
     part, rng = impl.dtype, impl.rng
     f32, f64 = np.zeros(4, np.float32), np.zeros(4, np.float64)
     frozen = np.zeros(4, np.float32)
     frozen.setflags(write=False)
-    return {
+    found = {
         "InvalidDType": lambda: part.block_size(DType.f32),
         "DTypeMismatch": lambda: rng.gaussian_fill(0, f64, 1.0),
         "InvalidInteger": lambda: rng.at(0.5, 0),
@@ -48,6 +59,14 @@ def _calls(impl: Any) -> dict[str, Any]:
         "OverlappingMemory": lambda: part.cast_array(DType.f32, DType.f32, f32, out=f32),
         "Overflow": lambda: rng.at(1 << 64, 0),
     }
+    if "block" in impl.capabilities:
+        huge = gaussian(256, scale=1e25)
+        found |= {
+            "IndexOutOfBounds": lambda: impl.quant.dequantize_rows(DType.q4_0, bytes(18), 32, [1]),
+            "NonFiniteValue": lambda: impl.quant.quantize(DType.q4_0, np.full(32, np.nan, np.float32)),
+            "UnencodableBlock": lambda: impl.quant.quantize(DType.iq2_s, huge),
+        }
+    return found
 
 
 @clause("ERR-NAME-1", "ERR-TYPE-1")

@@ -9,8 +9,10 @@ from typing import Any
 import numpy as np
 
 from fucina.conformance import vectors
+from fucina.conformance.suite.blocks import FORMATS, SLOW_ENCODERS, gaussian, sizes
 from fucina.conformance.suite.casts import FLOAT_DTYPES, SCALARS, STORAGE
 from fucina.conformance.suite.fills import FILLS, Fill, by_name
+from fucina.conformance.suite.pace import quick
 from fucina.spec import DType
 
 __all__ = ["calls", "pattern", "refused"]
@@ -57,6 +59,8 @@ def calls(impl: Any) -> dict[str, Call]:
         impl.dtype.is_truthy(DType.bf16, 1),
         impl.dtype.cast_scalar(DType.f32, DType.bool, tiny),
     )
+    if "block" in impl.capabilities:
+        found |= _block_calls(impl, tiny)
     found["value types"] = lambda: (impl.Bf16(1).to_f32(), impl.F8E4M3.from_f32(0.3).bits, impl.F8E5M2(1).to_f32())
     return found
 
@@ -64,6 +68,31 @@ def calls(impl: Any) -> dict[str, Call]:
 def _filled(impl: Any, fill: Fill, out: Any, values: tuple[Any, ...]) -> Any:
     fill.into(impl, 77, out, *values)
     return out
+
+
+def _block_calls(impl: Any, tiny: Any) -> dict[str, Call]:
+    found: dict[str, Call] = {}
+    for dtype in FORMATS:
+        odd = vectors.load(f"block_decode_{dtype.name}")["special_blocks"][::5]
+        few = gaussian(sizes(dtype)[0], scale=1.0 if dtype in SLOW_ENCODERS else 2.0**-136)
+        found[f"dequantize {dtype.name}"] = partial(impl.quant.dequantize, dtype, odd)
+        found[f"validate {dtype.name}"] = partial(_validated, impl, dtype, odd)
+        if dtype not in SLOW_ENCODERS or dtype in (DType.q4_k, DType.iq4_xs) or quick(impl):
+            found[f"quantize {dtype.name}"] = partial(impl.quant.quantize, dtype, few)
+            found[f"error {dtype.name}"] = partial(_error, impl, dtype, few)
+    with_scale = gaussian(256)
+    found["quantize tq2_0 with a scale"] = lambda: impl.quant.quantize(DType.tq2_0, with_scale, scale=tiny)
+    found["dequantize_rows"] = lambda: impl.quant.dequantize_rows(DType.q4_0, bytes(range(36)) * 3, 32, [5, 0])
+    return found
+
+
+def _validated(impl: Any, dtype: DType, blocks: Any) -> str:
+    return str(impl.quant.validate(dtype, blocks))
+
+
+def _error(impl: Any, dtype: DType, values: Any) -> tuple[float, float]:
+    figures = impl.quant.error(dtype, values)
+    return figures.rmse, figures.max_error
 
 
 def _cast_bits(impl: Any, source: DType, target: DType, patterns: list[int]) -> tuple[int, ...]:
@@ -90,7 +119,7 @@ def refused(impl: Any) -> dict[str, Call]:
     """Return calls that raise after they have looked at numbers."""
     out, ints, mask = np.zeros(4, np.float32), np.zeros(4, np.int64), np.zeros(4, np.bool_)
     nan = float("nan")
-    return {
+    found: dict[str, Call] = {
         "uniform_fill, NaN": lambda: impl.rng.uniform_fill(1, out, nan, 1.0),
         "randint_fill": lambda: impl.rng.randint_fill(1, ints, 5, 5),
         "kaiming_uniform_fill": lambda: impl.rng.kaiming_uniform_fill(1, out, 0),
@@ -98,6 +127,15 @@ def refused(impl: Any) -> dict[str, Call]:
         "cast_array": lambda: impl.dtype.cast_array(DType.f32, DType.f64, out, out=mask),
         "from_accumulator": lambda: impl.dtype.from_accumulator(DType.u8, 256),
     }
+    if "block" in impl.capabilities:
+        found |= {
+            "quantize, NaN": lambda: impl.quant.quantize(DType.q4_0, np.full(32, np.nan, np.float32)),
+            "quantize, imatrix": lambda: impl.quant.quantize(
+                DType.iq1_s, np.zeros(256, np.float32), imatrix=np.full(256, -1e-45, np.float32)
+            ),
+            "quantize, scale": lambda: impl.quant.quantize(DType.tq2_0, np.zeros(256, np.float32), scale=nan),
+        }
+    return found
 
 
 def pattern(answer: Any) -> Any:
