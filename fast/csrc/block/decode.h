@@ -137,7 +137,8 @@ FC_INLINE void decoded(i8x16 codes, float scale, int has_offset, float offset, f
     }
 #elif defined(__SSE2__)
     const __m128i v = (__m128i)codes, low = _mm_unpacklo_epi8(v, v), high = _mm_unpackhi_epi8(v, v);
-    const __m128i wide[4] = {_mm_unpacklo_epi16(low, low), _mm_unpackhi_epi16(low, low), _mm_unpacklo_epi16(high, high), _mm_unpackhi_epi16(high, high)};
+    const __m128i wide[4] = {_mm_unpacklo_epi16(low, low), _mm_unpackhi_epi16(low, low), _mm_unpacklo_epi16(high, high),
+                             _mm_unpackhi_epi16(high, high)};
     for (int k = 0; k < 4; k++) {
         f32x4 x = (f32x4)_mm_cvtepi32_ps(_mm_srai_epi32(wide[k], 24)) * f32x4_all(scale);
         if (has_offset) x = x + f32x4_all(offset);

@@ -64,7 +64,8 @@ FC_INLINE void iq3_xxs_block(const block_iq3_xxs *b, float *out, int streaming) 
         const float scale = half_step(d, word >> 28, 0.5f);
         for (int t = 0; t < 4; t += 2) {
             const uint8_t *const q = b->qs + 8 * k + 2 * t;
-            scaled(with_signs(bytes_of_rows(two_rows(fc_iq3xxs_grid[q[0]], fc_iq3xxs_grid[q[1]]), two_rows(fc_iq3xxs_grid[q[2]], fc_iq3xxs_grid[q[3]])),
+            scaled(with_signs(bytes_of_rows(two_rows(fc_iq3xxs_grid[q[0]], fc_iq3xxs_grid[q[1]]),
+                                            two_rows(fc_iq3xxs_grid[q[2]], fc_iq3xxs_grid[q[3]])),
                               masks_of_bits(fc_ksigns_iq2xs[word >> (7 * t) & 127], fc_ksigns_iq2xs[word >> (7 * t + 7) & 127])),
                    scale, out + 8 * t, streaming);
         }
@@ -126,7 +127,8 @@ FC_INLINE void iq1_m_block(const block_iq1_m *b, float *out, int streaming) {
     const float d = scale_of(field);
     for (int k = 0; k < 16; k++) { /* two octets, a nibble of qh each: three index bits and the sign of the shift */
         const uint32_t high = b->qh[k];
-        scaled(eighths(b->qs[2 * k] | (high & 7) << 8, b->qs[2 * k + 1] | (high >> 4 & 7) << 8, delta_bytes(high >> 3 & 1), delta_bytes(high >> 7 & 1)),
+        scaled(eighths(b->qs[2 * k] | (high & 7) << 8, b->qs[2 * k + 1] | (high >> 4 & 7) << 8, delta_bytes(high >> 3 & 1),
+                       delta_bytes(high >> 7 & 1)),
                eighth_scale(d, words[k / 4] >> (3 * (k % 4))), out + 16 * k, streaming);
     }
 }

@@ -14,8 +14,10 @@ enum {
 };
 
 /* FC_BLOCK(format, members): the struct block_<format>, pinned to the byte size of the registry */
-#define FC_BLOCK(format, ...)                       \
-    typedef struct { uint8_t __VA_ARGS__; } block_##format; \
+#define FC_BLOCK(format, ...)                                                                                               \
+    typedef struct {                                                                                                        \
+        uint8_t __VA_ARGS__;                                                                                                \
+    } block_##format;                                                                                                       \
     _Static_assert(sizeof(block_##format) == FC_BYTES_##format, "packed size of " #format);
 
 FC_BLOCK(q1_0, d[2], qs[16])
