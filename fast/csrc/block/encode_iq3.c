@@ -84,7 +84,7 @@ FC_INLINE i32w choose(const fc_codebook *book, f32w errors[4][8], i32w key, i32w
         for (; at < end; at++) {
             const f32w error = error_of(errors, book->list[at]);
             const i32w better = FC_PLANT(IQ3_LAST_NEIGHBOUR, error < bound, error <= bound);
-            bound = select_f32w(better, error, bound);
+            bound = lesser_w(error, bound);
             best = select_i32w(better, i32w_all(book->list[at]), best);
         }
         const i32w here = key == i32w_all(keys[lane]);
@@ -92,13 +92,6 @@ FC_INLINE i32w choose(const fc_codebook *book, f32w errors[4][8], i32w key, i32w
         *failed |= here & ~(bound < f32w_all(FLT_MAX));
     }
     return chosen;
-}
-
-FC_INLINE int any(i32w mask) {
-    int32_t lanes[FC_WIDE], some = 0;
-    i32w_store(lanes, mask);
-    for (int lane = 0; lane < FC_WIDE; lane++) some |= lanes[lane];
-    return some != 0;
 }
 
 /* The odd numbers in the scales of the lanes. */
@@ -184,7 +177,7 @@ static int fit(const plan *p, float top, group *g) {
         g->key[k] = best < 0 ? 0 : chosen[k][best];
         if (best >= 0) hits = (hits & ~(1u << k)) | (uint32_t)(chosen[k][best] == keys[k][best]) << k;
     }
-    if (any(failed)) return 0;
+    if (any_lane_w(failed)) return 0;
     if (hits != 0xff && g->scale > 0 && !FC_PLANTED(IQ3_ONE_PASS) && !second_pass(p, hits, g)) return 0;
     return g->scale == g->scale;
 }
