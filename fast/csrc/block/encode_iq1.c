@@ -50,11 +50,12 @@ FC_INLINE i32x8 better(f32x8 a, f32x8 b, float score) { return above(b, f32x8_al
 FC_INLINE void judge(const f32x8 *a, const f32x8 *b, int candidates, uint32_t live, int i, int j, fit *best) {
     i32x8 any = better(a[0], b[0], best->score);
     for (int c = 1; c < candidates; c++) any |= better(a[c], b[c], best->score);
-    if (!(lane_bits(any) & live)) return;
+    const uint32_t hits = live & lane_bits(any);
+    if (!hits) return;
     float as[4][8], bs[4][8];
     memcpy(as, a, (size_t)candidates * sizeof *a);
     memcpy(bs, b, (size_t)candidates * sizeof *b);
-    for (live &= lane_bits(any); live;) {
+    for (live &= 0u - (hits & (0u - hits)); live; live &= live - 1) { /* from the first hit on */
         const int lane = __builtin_ctz(live);
         for (int c = 0; c < candidates; c++) {
             const float p = as[c][lane], q = bs[c][lane];
@@ -67,9 +68,6 @@ FC_INLINE void judge(const f32x8 *a, const f32x8 *b, int candidates, uint32_t li
                 best->candidate = c;
             }
         }
-        any = better(a[0], b[0], best->score);
-        for (int c = 1; c < candidates; c++) any |= better(a[c], b[c], best->score);
-        live &= lane_bits(any) & 254u << lane;
     }
 }
 FC_INLINE uint32_t lanes_before(int count) { return count < 8 ? (1u << count) - 1 : 255; }
