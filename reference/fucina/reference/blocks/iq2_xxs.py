@@ -20,7 +20,7 @@ from fucina.reference.blocks.energy import block_weights
 from fucina.reference.blocks.group_scales import greatest, group_scales
 from fucina.reference.blocks.iq2 import OctetGroup, decode_octets
 from fucina.reference.blocks.options import Options, Unencodable
-from fucina.reference.blocks.rounding import ZERO, even, f16, soft, total
+from fucina.reference.blocks.rounding import ONE, ZERO, even, f16, soft, total
 from fucina.reference.blocks.signs import even_signs, parity_signs
 from fucina.reference.softfloat import Soft32
 from fucina.spec import block_tables
@@ -144,12 +144,11 @@ def one_sided_scale(v: Sequence[Soft32], w: Sequence[Soft32]) -> Soft32:
         return [min(4, even(r * value)) for value in v]
 
     # the best of nine inverse scales; the first one's levels have no limit and are used as stored
-    one = Soft32.integer(1)
     r = N / top
-    least = misfit(one / r, [even(r * value) & 255 for value in v])
+    least = misfit(ONE / r, [even(r * value) & 255 for value in v])
     for k in (-4, -3, -2, -1, 1, 2, 3, 4):
         trial = (TENTH * Soft32.integer(k) + N) / top
-        error = misfit(one / trial, quantise(trial))
+        error = misfit(ONE / trial, quantise(trial))
         if error < least:
             least, r = error, trial
 
