@@ -21,7 +21,7 @@ from fucina.spec.types import DType, DTypeKind, FloatOp
 
 __all__ = ["F8E4M3", "F8E5M2", "Bf16", "DType", "DTypeKind", "FloatOp", "capabilities", "dtype", "quant", "rng"]
 
-capabilities: frozenset[str] = frozenset({"numbers", "dtype", "bridge", "rng", "errors"})
+capabilities: frozenset[str] = frozenset({"numbers", "dtype", "bridge", "block", "rng", "errors"})
 """The chapters of the specification that this implementation claims."""
 
 try:

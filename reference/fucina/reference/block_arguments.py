@@ -85,17 +85,13 @@ def given_indices(indices: object, rows: int) -> Indices:
     if isinstance(indices, Sequence) and not isinstance(indices, str | bytes | bytearray | memoryview):
         found = _checked(indices, None, rows)
         return Indices(found, (len(found),), None)
-    view = viewed("indices", indices, "a sequence or a buffer of integers", "BLOCK-ROWS-1")
+    view = viewed("indices", indices, "a sequence or a buffer of integers", "BLOCK-ROWS-2")
     try:
         held = np.asarray(view)
-    except (TypeError, ValueError, NotImplementedError):
+    except (TypeError, ValueError, RuntimeError):
         held = None
     if held is None or held.dtype.kind not in "iu":
         raise InvalidInteger(f"indices must be integers, got buffer format {view.format!r}", clause="BLOCK-ROWS-2")
-    if not held.dtype.isnative:
-        raise DTypeMismatch(
-            f"indices must be in native byte order, got buffer format {view.format!r}", clause="BLOCK-ROWS-1"
-        )
     return Indices(_checked(held.reshape(-1).tolist(), held.shape, rows), held.shape, held)
 
 

@@ -37,7 +37,7 @@ __all__ = [
 ]
 
 UPSTREAM = (
-    "; 18 bytes are a block of another format, of 64 elements, to which upstream gave the type id of q2_0 (clause "
+    "; 18 bytes are a block of another format, of 64 elements, to which upstream gave the same type id, 42 (clause "
     "BLOCK-IN-2); a block of q2_0 has 128 elements in 34 bytes"
 )
 """What a message adds where blocks of upstream's q2_0 seem to have been given."""
@@ -186,7 +186,7 @@ def _require_struct(name: str, view: memoryview, fmt: Format, clause: str) -> No
     """
     try:
         held = np.asarray(view).dtype
-    except (TypeError, ValueError, NotImplementedError):  # what numpy has no dtype for is not the struct
+    except (TypeError, ValueError, RuntimeError):  # what numpy has no dtype for is not the struct
         held = None
     if held == fmt.struct:
         return

@@ -206,8 +206,8 @@ def require_count(name: str, memory: Memory, count: int, clause: str) -> None:
         raise InvalidDataLength(f"{name} must hold {count} elements, got {memory.patterns.size}", clause=clause)
 
 
-def refuse_overlap(source: Memory, target: Memory, clause: str) -> None:
-    """Refuse two memories that have a byte in common.
+def refuse_overlap(source: Memory, target: Memory, clause: str, name: str = "the input") -> None:
+    """Refuse two memories that have a byte in common; ``name`` is what the source is called.
 
     Notes
     -----
@@ -216,7 +216,7 @@ def refuse_overlap(source: Memory, target: Memory, clause: str) -> None:
     first, second = sorted((memory.address, memory.patterns.nbytes) for memory in (source, target))
     if first[1] and second[1] and first[0] + first[1] > second[0]:
         raise OverlappingMemory(
-            "out must not share memory with the input, got two ranges that overlap by "
+            f"out must not share memory with {name}, got two ranges that overlap by "
             f"{min(first[0] + first[1], second[0] + second[1]) - second[0]} bytes",
             clause=clause,
         )

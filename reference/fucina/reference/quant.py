@@ -10,13 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from fucina.reference.block_arguments import (
-    blocks_per_row,
-    given_importance,
-    given_indices,
-    given_scale,
-    refuse_options,
-)
+from fucina.reference.block_arguments import blocks_per_row, given_importance, given_indices, given_scale, refuse_options
 from fucina.reference.block_buffers import (
     Format,
     block_format,
@@ -150,7 +144,7 @@ def dequantize(dtype: DType, blocks: Buffer, *, out: Buffer | None = None) -> np
     given = stored_blocks("blocks", blocks, fmt)
     shape = (*given.shape[:-1], given.shape[-1] * fmt.elements) if given.shape else (fmt.elements,)
     result, taken = _values_target(out, shape, given.count * fmt.elements)
-    refuse_overlap(given.memory, taken, "BLOCK-OUT-1")
+    refuse_overlap(given.memory, taken, "BLOCK-OUT-1", "blocks")
     read = CODECS[dtype].decode
     taken.write([bits for block in given.read() for bits in read(block)])
     return result
@@ -204,7 +198,7 @@ def dequantize_rows(
     wanted = given_indices(indices, given.count // per_row)
     width = per_row * fmt.elements
     result, taken = _values_target(out, (*wanted.shape, width), len(wanted.rows) * width)
-    refuse_overlap(given.memory, taken, "BLOCK-OUT-1")
+    refuse_overlap(given.memory, taken, "BLOCK-OUT-1", "blocks")
     wanted.refuse_overlap(taken)
     read, every = CODECS[dtype].decode, list(given.read())
     rows = (every[row * per_row : (row + 1) * per_row] for row in wanted.rows)
@@ -299,9 +293,9 @@ def quantize(
     count = given.patterns.size // fmt.elements
     result: Any = empty(shape, fmt.struct, "BLOCK-OUT-1") if out is None else out
     taken = block_target("out", result, fmt, count)
-    for source in (given, importance):
-        if source is not None:
-            refuse_overlap(source, taken.memory, "BLOCK-OUT-1")
+    refuse_overlap(given, taken.memory, "BLOCK-OUT-1", "values")
+    if importance is not None:
+        refuse_overlap(importance, taken.memory, "BLOCK-OUT-1", "imatrix")
     patterns = given.read()
     refuse_nonfinite("values", patterns, given.shape, "BLOCK-FINITE-1")
 
@@ -325,11 +319,9 @@ def _encoded(fmt: Format, patterns: Sequence[int], shape: tuple[int, ...], optio
         try:
             blocks.append(write(patterns[start : start + n], options))
         except Unencodable:
-            raise UnencodableBlock(
-                f"{fmt.dtype.name} has no encoding of block [{place(start // n, shape)}], elements {start} to "
-                f"{start + n - 1} in C order: the sums of its values overflow f32; smaller ones are allowed",
-                clause="BLOCK-REJECT-1",
-            ) from None
+            where = f"block [{place(start // n, shape)}], elements {start} to {start + n - 1} in C order"
+            reason = "the sums of its values overflow f32; smaller ones are allowed"
+            raise UnencodableBlock(f"{fmt.dtype.name} cannot hold {where}: {reason}", clause="BLOCK-REJECT-1") from None
     return blocks
 
 
@@ -344,7 +336,7 @@ def validate(dtype: DType, blocks: Buffer) -> BlockReport:
     dtype : DType
         A block dtype.
     blocks : buffer
-        As for :func:`dequantize`, with any bytes whatever.
+        As for :func:`dequantize`; any bytes.
 
     Returns
     -------
@@ -361,8 +353,8 @@ def validate(dtype: DType, blocks: Buffer) -> BlockReport:
     Clauses: BLOCK-VALID-1, BLOCK-VALID-2, BLOCK-IN-1
     """
     given = stored_blocks("blocks", blocks, block_format(dtype))
-    found = (finding for index, block in enumerate(given.read()) for finding in findings(dtype, index, block))
-    return BlockReport(dtype, given.count, tuple(found))
+    found = tuple(finding for index, block in enumerate(given.read()) for finding in findings(dtype, index, block))
+    return BlockReport(dtype, given.count, found)
 
 
 def error(dtype: DType, values: Buffer) -> ErrorFigures:

@@ -2,34 +2,78 @@
 
 ``decode(block)`` turns the bytes of a block into the f32 patterns of its elements, ``encode(values, options)`` goes the
 other way.  The modules can be read one by one; what several formats truly share stands in
-:mod:`~fucina.reference.blocks.rounding` (roundings, sums, scans) and :mod:`~fucina.reference.blocks.packing` (codes in
-bytes).
+:mod:`~fucina.reference.blocks.rounding` (roundings, sums, scans), :mod:`~fucina.reference.blocks.packing` (codes in
+bytes) and in the modules that are named after what they do.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from importlib import import_module
-from typing import cast
+from collections.abc import Mapping
+from types import MappingProxyType
 
+from fucina.reference.blocks import (
+    iq1_m,
+    iq1_s,
+    iq2_s,
+    iq2_xs,
+    iq2_xxs,
+    iq3_s,
+    iq3_xxs,
+    iq4_nl,
+    iq4_xs,
+    mxfp4,
+    nvfp4,
+    q1_0,
+    q2_0,
+    q2_k,
+    q3_k,
+    q4_0,
+    q4_1,
+    q4_k,
+    q5_0,
+    q5_1,
+    q5_k,
+    q6_k,
+    q8_0,
+    q8_1,
+    q8_k,
+    tq1_0,
+    tq2_0,
+)
 from fucina.reference.blocks.options import Codec
-from fucina.spec.types import GEOMETRY, DType, DTypeKind
+from fucina.spec.types import DType
 
 __all__ = ["CODECS"]
 
-
-class _Codecs(Mapping[DType, Codec]):
-    """The modules by dtype, each imported when it is first asked for."""
-
-    def __getitem__(self, dtype: DType) -> Codec:
-        return cast("Codec", import_module(f"{__name__}.{dtype.name}"))
-
-    def __iter__(self) -> Iterator[DType]:
-        return (dtype for dtype, geometry in GEOMETRY.items() if geometry.kind is DTypeKind.block_quantized)
-
-    def __len__(self) -> int:
-        return sum(1 for _ in self)
-
-
-CODECS: Mapping[DType, Codec] = _Codecs()
+CODECS: Mapping[DType, Codec] = MappingProxyType(
+    {
+        DType.q1_0: q1_0,
+        DType.q2_0: q2_0,
+        DType.q4_0: q4_0,
+        DType.q4_1: q4_1,
+        DType.q5_0: q5_0,
+        DType.q5_1: q5_1,
+        DType.q8_0: q8_0,
+        DType.q8_1: q8_1,
+        DType.q2_k: q2_k,
+        DType.q3_k: q3_k,
+        DType.q4_k: q4_k,
+        DType.q5_k: q5_k,
+        DType.q6_k: q6_k,
+        DType.q8_k: q8_k,
+        DType.iq1_s: iq1_s,
+        DType.iq1_m: iq1_m,
+        DType.iq2_xxs: iq2_xxs,
+        DType.iq2_xs: iq2_xs,
+        DType.iq2_s: iq2_s,
+        DType.iq3_xxs: iq3_xxs,
+        DType.iq3_s: iq3_s,
+        DType.iq4_nl: iq4_nl,
+        DType.iq4_xs: iq4_xs,
+        DType.tq1_0: tq1_0,
+        DType.tq2_0: tq2_0,
+        DType.mxfp4: mxfp4,
+        DType.nvfp4: nvfp4,
+    }
+)
 """The module of each block format."""
