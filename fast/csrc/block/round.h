@@ -15,11 +15,4 @@ FC_INLINE i32x8 even_x8(f32x8 v) {
     return k & same(v, v);
 }
 
-/* AWAY for magnitudes below 2^22: the float below one half is added, away from zero, and the sum cut.  A tie k + 1/2 is thereby
-   brought within a quarter of the sum's last place of k + 1 and rounds to it; what lies below the tie stays below k + 1. */
-FC_INLINE i32x8 away_x8(f32x8 v) {
-    const i32x8 half = i32x8_all(0x3effffff) | (bits_of_f32x8(v) & i32x8_all(INT32_MIN));
-    return __builtin_convertvector(v + f32x8_of_bits(half), i32x8);
-}
-
 #endif

@@ -53,7 +53,7 @@ FC_INLINE void grid_search(f32w (*x)[GROUP], f32w *scale, f32w *multiplier) {
         best[h] = scale[h] * p[h];
         multiplier[h] = t[h];
     }
-    for (int step = -9; step <= FC_PLANT(GRID_LAST_STEP_MISSING, 9, 8); step++) {
+    for (int step = FC_PLANT(GRID_FIRST_STEP_MISSING, -9, -8); step <= 9; step++) {
         if (step == 0) continue;
         for (int h = 0; h < HALVES; h++) t[h] = f32w_all(-(32 + 0.1f * (float)step)) / peak[h];
         grid_trial(x, wx, w, t, p, q);

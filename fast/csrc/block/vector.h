@@ -82,20 +82,6 @@ FC_INLINE f32x8 select_f32(i32x8 mask, f32x8 a, f32x8 b) {
     return f32x8_of_bits(select_i32(mask, bits_of_f32x8(a), bits_of_f32x8(b)));
 #endif
 }
-/* Is the mask set in any lane? */
-FC_INLINE int any_lane(i32x8 mask) {
-#if defined(__AVX2__)
-    return _mm256_movemask_ps((__m256)mask);
-#elif defined(__SSE2__)
-    __m128i halves[2];
-    memcpy(halves, &mask, sizeof mask);
-    return _mm_movemask_epi8(_mm_or_si128(halves[0], halves[1]));
-#else
-    uint64_t words[4];
-    memcpy(words, &mask, sizeof mask);
-    return (words[0] | words[1] | words[2] | words[3]) != 0;
-#endif
-}
 /* Bit i is set where lane i of the mask is. */
 FC_INLINE uint32_t lane_bits(i32x8 mask) {
 #if defined(__AVX2__)
@@ -110,21 +96,7 @@ FC_INLINE uint32_t lane_bits(i32x8 mask) {
 #endif
 }
 
-/* a < b ? a : b and a > b ? a : b, so that of equals and where one is a NaN the result is b */
-FC_INLINE f32x8 lesser(f32x8 a, f32x8 b) {
-#if defined(__AVX2__)
-    return (f32x8)_mm256_min_ps((__m256)a, (__m256)b);
-#elif defined(__SSE2__)
-    __m128 x[2], y[2];
-    memcpy(x, &a, sizeof a);
-    memcpy(y, &b, sizeof b);
-    for (int i = 0; i < 2; i++) x[i] = _mm_min_ps(x[i], y[i]);
-    memcpy(&a, x, sizeof a);
-    return a;
-#else
-    return select_f32(above(b, a), a, b);
-#endif
-}
+/* a > b ? a : b, so that of equals and where one is a NaN the result is b */
 FC_INLINE f32x8 greater(f32x8 a, f32x8 b) {
 #if defined(__AVX2__)
     return (f32x8)_mm256_max_ps((__m256)a, (__m256)b);
@@ -143,33 +115,6 @@ FC_INLINE f32x8 magnitude(f32x8 x) { return f32x8_of_bits(bits_of_f32x8(x) & i32
 FC_INLINE i32x8 clamped(i32x8 x, int32_t lo, int32_t hi) {
     x = select_i32(above_i32(i32x8_all(lo), x), i32x8_all(lo), x);
     return select_i32(above_i32(x, i32x8_all(hi)), i32x8_all(hi), x);
-}
-
-/* Eight vectors of eight lanes: lane j of the i-th becomes lane i of the j-th. */
-FC_INLINE void transposed(f32x8 rows[8]) {
-#ifdef __AVX2__
-    __m256 a[8], b[8];
-    for (int i = 0; i < 8; i += 2) {
-        a[i] = _mm256_unpacklo_ps((__m256)rows[i], (__m256)rows[i + 1]);
-        a[i + 1] = _mm256_unpackhi_ps((__m256)rows[i], (__m256)rows[i + 1]);
-    }
-    for (int i = 0; i < 8; i += 4) {
-        b[i] = _mm256_shuffle_ps(a[i], a[i + 2], 0x44);
-        b[i + 1] = _mm256_shuffle_ps(a[i], a[i + 2], 0xee);
-        b[i + 2] = _mm256_shuffle_ps(a[i + 1], a[i + 3], 0x44);
-        b[i + 3] = _mm256_shuffle_ps(a[i + 1], a[i + 3], 0xee);
-    }
-    for (int i = 0; i < 4; i++) {
-        rows[i] = (f32x8)_mm256_permute2f128_ps(b[i], b[i + 4], 0x20);
-        rows[i + 4] = (f32x8)_mm256_permute2f128_ps(b[i], b[i + 4], 0x31);
-    }
-#else
-    float from[8][8], to[8][8];
-    memcpy(from, rows, sizeof from);
-    for (int i = 0; i < 8; i++)
-        for (int j = 0; j < 8; j++) to[j][i] = from[i][j];
-    memcpy(rows, to, sizeof to);
-#endif
 }
 
 #endif

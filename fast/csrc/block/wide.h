@@ -97,9 +97,9 @@ FC_INLINE i32w even_w(f32w v) {
     return k & (v == v);
 }
 
-/* AWAY for magnitudes below 2^22: the float below one half is added, away from zero, and the sum cut.  A tie k + 1/2 is thereby
-   brought within a quarter of the sum's last place of k + 1 and rounds to it; what lies below the tie stays below k + 1.
-   Clause BLOCK-ROUND-1. */
+/* AWAY for magnitudes below 2^22: the float below one half is added, away from zero, and the sum cut.  From a tie k + 1/2 the
+   sum's exact value misses k + 1 by at most half a place, and where it is half, at k = 0, k + 1 is the even neighbour; from
+   the float below a tie it stays below k + 1.  Clause BLOCK-ROUND-1. */
 FC_INLINE i32w away_w(f32w v) {
     const i32w half = i32w_all(0x3effffff) | ((i32w)v & i32w_all(INT32_MIN));
     return __builtin_convertvector(v + (f32w)half, i32w);
