@@ -24,7 +24,7 @@ from fucina.spec.errors import (
 )
 from fucina.spec.types import DType
 
-__all__ = ["Indices", "blocks_per_row", "given_importance", "given_indices", "given_scale", "refuse_options"]
+__all__ = ["Indices", "blocks_per_row", "check_options", "given_importance", "given_indices", "given_scale"]
 
 IMPORTANCE = (DType.iq1_s, DType.iq1_m, DType.iq2_xxs, DType.iq2_xs)
 """The formats that take an importance for each column."""
@@ -115,7 +115,7 @@ def _checked(values: Iterable[object], shape: tuple[int, ...] | None, rows: int)
 # -- options of the encoders
 
 
-def refuse_options(dtype: DType, imatrix: object, search: object, scale: object) -> None:
+def check_options(dtype: DType, imatrix: object, search: object, scale: object) -> None:
     """Refuse options that the format does not take.
 
     Notes

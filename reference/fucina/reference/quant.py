@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from fucina.reference.block_arguments import blocks_per_row, given_importance, given_indices, given_scale, refuse_options
+from fucina.reference.block_arguments import blocks_per_row, check_options, given_importance, given_indices, given_scale
 from fucina.reference.block_buffers import (
     Format,
     block_format,
@@ -283,7 +283,7 @@ def quantize(
     BLOCK-CHUNK-1
     """
     fmt = block_format(dtype)
-    refuse_options(dtype, imatrix, search, scale)
+    check_options(dtype, imatrix, search, scale)
     factor = None if scale is None else given_scale(scale)
     given = to_encode(values, fmt)
     importance = None if imatrix is None else readable("imatrix", imatrix, DType.f32, "BLOCK-IMATRIX-1")
