@@ -32,9 +32,10 @@ static int32_t plain_walk(const fc_codebook *book, uint32_t key, const float *b,
     return winner;
 }
 
-enum { ORDINARY, TIES, FEW_WEIGHTS, SUBNORMAL, TINY, HUGE_TARGETS, OVERFLOWING, WITH_NAN, KINDS };
+enum { ORDINARY, TIES, NEAR_TIES, FEW_WEIGHTS, SUBNORMAL, TINY, HUGE_TARGETS, OVERFLOWING, WITH_NAN, KINDS };
 
 static void draw(int kind, float *b, float *t, float *s) {
+    const float one = unit(), other = 1 + unit(), weight = 0.1f + unit();
     *s = 0.5f * unit();
     for (int k = 0; k < 8; k++) {
         b[k] = 0.1f + unit();
@@ -42,6 +43,10 @@ static void draw(int kind, float *b, float *t, float *s) {
         if (kind == TIES) {
             b[k] = 1;
             t[k] = (float)(word() % 3);
+        }
+        if (kind == NEAR_TIES) { /* the same terms in another order: sums that differ by roundings */
+            b[k] = weight;
+            t[k] = word() % 3 ? one : other;
         }
         if (kind == FEW_WEIGHTS && word() % 4) b[k] = 0;
         if (kind == SUBNORMAL) b[k] *= 0x1p-140f;
