@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 __all__ = ["BlockFinding", "BlockReport", "ErrorFigures", "FindingKind"]
 
 FindingKind = Literal["nan", "inf", "subnormal", "code", "sum"]
-"""What is odd: a scale that is NaN, infinite or subnormal; a code outside the format; a stored sum that is not the sum."""
+"""What is odd: a scale that is NaN, infinite or subnormal; a code outside the format; a wrong stored sum."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,8 +19,8 @@ class BlockFinding:
     """One oddity of one field of one block (clause BLOCK-VALID-1).
 
     ``block`` is the index in C order.  ``item`` is the first item of the field that shows it (0 in a plain field),
-    ``count`` the number of items that do; ``bits`` is what that first item holds, as an unsigned integer, and ``reason``
-    says in words what it means.
+    ``count`` the number of items that do; ``bits`` is what that first item holds, as an unsigned integer, and
+    ``reason`` says in words what it means.
     """
 
     block: int

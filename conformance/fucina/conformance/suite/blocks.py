@@ -38,9 +38,9 @@ WITH_IMPORTANCE = (DType.iq1_s, DType.iq1_m, DType.iq2_xxs, DType.iq2_xs)
 MAY_REJECT = (*WITH_IMPORTANCE, DType.iq2_s, DType.iq3_xxs, DType.iq3_s)
 
 SLOW_ENCODERS = {
-    **dict.fromkeys((DType.iq1_s, DType.iq1_m, DType.iq2_xxs, DType.iq2_xs, DType.iq2_s), 3),
-    **dict.fromkeys((DType.iq3_xxs, DType.iq3_s), 3),
-    **dict.fromkeys((DType.q2_k, DType.q3_k, DType.q4_k, DType.q5_k, DType.q6_k, DType.iq4_xs, DType.iq4_nl), 6),
+    **dict.fromkeys((DType.iq1_s, DType.iq1_m, DType.iq2_xxs, DType.iq2_xs, DType.iq2_s), 10),
+    **dict.fromkeys((DType.iq3_xxs, DType.iq3_s), 10),
+    **dict.fromkeys((DType.q2_k, DType.q3_k, DType.q4_k, DType.q5_k, DType.q6_k, DType.iq4_xs, DType.iq4_nl), 20),
 }
 """Rows of 256 values that an implementation that is not quick encodes, of formats whose encoder searches."""
 
