@@ -112,6 +112,45 @@ size_t fc_first_nonfinite(const void *values, size_t n);
 fc_status fc_dequantize_rows(int dtype, const void *blocks, size_t row_blocks, const uint64_t *indices, size_t n, float *out);
 /* what encoding cost: the root of the mean of the squared errors, and the largest error's magnitude */
 fc_status fc_block_error(int dtype, const void *values, const void *blocks, size_t n, double *rmse, double *max_error);
+
+/* fpenv: the calling thread's environment (fpenv/fpenv.c); these are not guarded.  A word holds the rounding, what is flushed
+   to zero, and from bit FC_FPENV_TRAP_SHIFT on the exceptions that trap, in the order of the flags */
+enum {
+    FC_FPENV_NEAREST_EVEN,
+    FC_FPENV_TOWARD_ZERO,
+    FC_FPENV_UPWARD,
+    FC_FPENV_DOWNWARD,
+    FC_FPENV_ROUNDING = 3,
+    FC_FPENV_FLUSH_RESULTS = 4,
+    FC_FPENV_FLUSH_OPERANDS = 8,
+    FC_FPENV_FLUSH_HALVES = 16,
+    FC_FPENV_TRAP_SHIFT = 8
+};
+enum {
+    FC_FLAG_INVALID = 1,
+    FC_FLAG_DIVISION_BY_ZERO = 2,
+    FC_FLAG_OVERFLOW = 4,
+    FC_FLAG_UNDERFLOW = 8,
+    FC_FLAG_INEXACT = 16,
+    FC_FLAG_DENORMAL = 32
+};
+int fc_fpenv_supported(void);
+uint32_t fc_fpenv_get(void);
+void fc_fpenv_set(uint32_t word);
+uint32_t fc_fpenv_flags(void);
+void fc_fpenv_flags_set(uint32_t flags);
+
+/* fpenv: one operation in the caller's environment, for the conformance suite (fpenv/operate.c) */
+enum {
+    FC_OPERATE_ADD,
+    FC_OPERATE_SUBTRACT,
+    FC_OPERATE_MULTIPLY,
+    FC_OPERATE_DIVIDE,
+    FC_OPERATE_SQRT,
+    FC_OPERATE_TO_F32
+};
+fc_status fc_operate_f32(int operation, uint32_t a, uint32_t b, uint32_t *out);
+fc_status fc_operate_f64(int operation, uint64_t a, uint64_t b, uint64_t *out);
 /* cdef end */
 
 #endif

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import fucina.reference
-from fucina.spec import DTypePart, Implementation, RngPart
+from fucina.spec import DTypePart, FpenvPart, Implementation, RngPart
 
 implementation: Implementation = fucina.reference
 dtype: DTypePart = fucina.reference.dtype
 rng: RngPart = fucina.reference.rng
+fpenv: FpenvPart = fucina.reference.fpenv

@@ -6,11 +6,19 @@ from itertools import groupby
 import pytest
 
 from fucina.spec import clauses
-from fucina.spec.interface import BitFloat, DTypePart, IsaControl, QuantPart, RngPart
+from fucina.spec.interface import BitFloat, DTypePart, FpenvPart, IsaControl, QuantPart, RngPart
 from fucina.spec.types import GEOMETRY, DType
 
 LOADED = clauses.load()
-AREAS = {"numbers": "NUM", "dtype": "DTYPE", "bridge": "BRIDGE", "rng": "RNG", "block": "BLOCK", "errors": "ERR"}
+AREAS = {
+    "numbers": "NUM",
+    "dtype": "DTYPE",
+    "bridge": "BRIDGE",
+    "rng": "RNG",
+    "block": "BLOCK",
+    "fpenv": "FPENV",
+    "errors": "ERR",
+}
 ROOT_NAMES = {"DType", "DTypeKind", "FloatOp", "Bf16", "F8E4M3", "F8E5M2"}
 
 
@@ -24,6 +32,7 @@ PUBLIC = (
     members(DTypePart, "dtype.")
     | members(RngPart, "rng.")
     | members(QuantPart, "quant.")
+    | members(FpenvPart, "fpenv.")
     | members(IsaControl, "")
     | ROOT_NAMES
 )

@@ -3,7 +3,7 @@
 The same names and the same bits as ``fucina.reference``; ``python -m fucina.fast`` tells what this installation is.
 """
 
-from fucina.fast import dtype, quant, rng
+from fucina.fast import dtype, fpenv, quant, rng
 from fucina.fast._isa import isa, isa_levels, set_isa
 from fucina.fast._native import ffi as _ffi
 from fucina.fast._native import lib as _lib
@@ -19,6 +19,7 @@ __all__ = [
     "FloatOp",
     "capabilities",
     "dtype",
+    "fpenv",
     "isa",
     "isa_levels",
     "quant",
@@ -28,4 +29,4 @@ __all__ = [
 
 __version__: str = _ffi.string(_lib.fc_version()).decode("ascii")
 
-capabilities: frozenset[str] = frozenset({"numbers", "dtype", "bridge", "block", "rng", "errors"})
+capabilities: frozenset[str] = frozenset({"numbers", "dtype", "bridge", "block", "rng", "fpenv", "errors"})

@@ -35,6 +35,27 @@ class _Lib:
     FC_DTYPE_QUANTIZED_GET_ROWS: int
     FC_CAST_SATURATE: int
     FC_CAST_SINGLE_ROUNDING: int
+    FC_FPENV_NEAREST_EVEN: int
+    FC_FPENV_TOWARD_ZERO: int
+    FC_FPENV_UPWARD: int
+    FC_FPENV_DOWNWARD: int
+    FC_FPENV_ROUNDING: int
+    FC_FPENV_FLUSH_RESULTS: int
+    FC_FPENV_FLUSH_OPERANDS: int
+    FC_FPENV_FLUSH_HALVES: int
+    FC_FPENV_TRAP_SHIFT: int
+    FC_FLAG_INVALID: int
+    FC_FLAG_DIVISION_BY_ZERO: int
+    FC_FLAG_OVERFLOW: int
+    FC_FLAG_UNDERFLOW: int
+    FC_FLAG_INEXACT: int
+    FC_FLAG_DENORMAL: int
+    FC_OPERATE_ADD: int
+    FC_OPERATE_SUBTRACT: int
+    FC_OPERATE_MULTIPLY: int
+    FC_OPERATE_DIVIDE: int
+    FC_OPERATE_SQRT: int
+    FC_OPERATE_TO_F32: int
 
     def fc_version(self) -> CData: ...
     def fc_build(self) -> CData: ...
@@ -74,6 +95,13 @@ class _Lib:
     def fc_block_error(
         self, dtype: int, values: CData, blocks: CData, n: int, rmse: CData, max_error: CData
     ) -> int: ...
+    def fc_fpenv_supported(self) -> int: ...
+    def fc_fpenv_get(self) -> int: ...
+    def fc_fpenv_set(self, word: int) -> None: ...
+    def fc_fpenv_flags(self) -> int: ...
+    def fc_fpenv_flags_set(self, flags: int) -> None: ...
+    def fc_operate_f32(self, operation: int, a: int, b: int, out: CData) -> int: ...
+    def fc_operate_f64(self, operation: int, a: int, b: int, out: CData) -> int: ...
 
 ffi: _FFI
 lib: _Lib

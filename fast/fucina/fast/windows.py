@@ -1,4 +1,4 @@
-"""Windows into the exact fills: what a kernel holds before its last rounding, and the exact functions it falls back on.
+"""Windows: what a kernel of an exact fill holds before its last rounding, and single operations of the machine.
 
 Not part of the contract.  The conformance suite compares the first with the contract's chain and with the bound that
 the rounding tests trust, in the instruction-set level in force; a value before its rounding is never seen otherwise.
@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fucina.fast._native import ffi, lib
+from fucina.spec.errors import InvalidBounds
 
 __all__ = [
     "exact_cos",
@@ -19,6 +20,7 @@ __all__ = [
     "gaussian_f64",
     "gumbel_bound",
     "gumbel_f64",
+    "operate",
 ]
 
 
@@ -97,3 +99,44 @@ def exact_cos(x: float) -> float:
     Clauses: NUM-ELEM-1
     """
     return float(lib.fc_exact_cos(x))
+
+
+_OPERATIONS = {
+    "add": lib.FC_OPERATE_ADD,
+    "subtract": lib.FC_OPERATE_SUBTRACT,
+    "multiply": lib.FC_OPERATE_MULTIPLY,
+    "divide": lib.FC_OPERATE_DIVIDE,
+    "sqrt": lib.FC_OPERATE_SQRT,
+    "to_f32": lib.FC_OPERATE_TO_F32,
+}
+
+
+def operate(kind: str, operation: str, a: int, b: int = 0) -> int:
+    """Do one floating-point operation in the environment of the calling thread, which also gets its exceptions.
+
+    Parameters
+    ----------
+    kind : {"f32", "f64"}
+        The format of the operands.
+    operation : {"add", "subtract", "multiply", "divide", "sqrt", "to_f32"}
+        The last is for f64 alone.
+    a, b : int
+        The patterns of the operands; ``sqrt`` and ``to_f32`` have one.
+
+    Returns
+    -------
+    int
+        The pattern of the result.
+
+    Raises
+    ------
+    InvalidBounds
+        For an operation that there is not.
+
+    Clauses: FPENV-SET-2, FPENV-FLAGS-1
+    """
+    out = ffi.new("uint32_t *" if kind == "f32" else "uint64_t *")
+    call = {"f32": lib.fc_operate_f32, "f64": lib.fc_operate_f64}.get(kind)
+    if call is None or call(_OPERATIONS.get(operation, -1), a, b, out) != lib.FC_OK:
+        raise InvalidBounds(f"there is no operation {operation!r} of {kind!r}", clause="FPENV-SET-2")
+    return int(out[0])

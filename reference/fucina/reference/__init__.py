@@ -15,13 +15,25 @@ from __future__ import annotations
 
 from importlib import metadata
 
-from fucina.reference import dtype, quant, rng
+from fucina.reference import dtype, fpenv, quant, rng
 from fucina.reference.values import F8E4M3, F8E5M2, Bf16
 from fucina.spec.types import DType, DTypeKind, FloatOp
 
-__all__ = ["F8E4M3", "F8E5M2", "Bf16", "DType", "DTypeKind", "FloatOp", "capabilities", "dtype", "quant", "rng"]
+__all__ = [
+    "F8E4M3",
+    "F8E5M2",
+    "Bf16",
+    "DType",
+    "DTypeKind",
+    "FloatOp",
+    "capabilities",
+    "dtype",
+    "fpenv",
+    "quant",
+    "rng",
+]
 
-capabilities: frozenset[str] = frozenset({"numbers", "dtype", "bridge", "block", "rng", "errors"})
+capabilities: frozenset[str] = frozenset({"numbers", "dtype", "bridge", "block", "rng", "fpenv", "errors"})
 """The chapters of the specification that this implementation claims."""
 
 try:

@@ -3,7 +3,22 @@
 It holds declarations, never logic: ``fucina.reference`` and ``fucina.fast`` are two independent answers that meet here.
 """
 
-from fucina.spec.interface import BitFloat, DTypePart, Implementation, IsaControl, QuantPart, RngPart, ScalarValue, Windows
+from fucina.spec.fpenv import Environment, Exceptions, RoundingMode, UnderflowMode
+from fucina.spec.interface import (
+    BitFloat,
+    DTypePart,
+    FloatGuard,
+    FloatProbe,
+    FloatRecord,
+    FpenvPart,
+    Implementation,
+    IsaControl,
+    Operations,
+    QuantPart,
+    RngPart,
+    ScalarValue,
+    Windows,
+)
 from fucina.spec.quant import BlockFinding, BlockReport, ErrorFigures
 from fucina.spec.types import BLOCK_CONSTANTS, GEOMETRY, DType, DTypeKind, Field, FloatOp, Geometry
 
@@ -16,14 +31,23 @@ __all__ = [
     "DType",
     "DTypeKind",
     "DTypePart",
+    "Environment",
     "ErrorFigures",
+    "Exceptions",
     "Field",
+    "FloatGuard",
     "FloatOp",
+    "FloatProbe",
+    "FloatRecord",
+    "FpenvPart",
     "Geometry",
     "Implementation",
     "IsaControl",
+    "Operations",
     "QuantPart",
     "RngPart",
+    "RoundingMode",
     "ScalarValue",
+    "UnderflowMode",
     "Windows",
 ]

@@ -1,4 +1,4 @@
-"""The crosswalk: every name that the documents publish in 6.8 and 8.1 to 8.3, its Python name, and its clauses.
+"""The crosswalk: every name that the documents publish in 6.8, 6.10 and 8.1 to 8.3, its Python name, and its clauses.
 
 ``python -m fucina.spec.crosswalk`` prints the table of the crosswalk page.
 """
@@ -76,6 +76,49 @@ _RNG_ADDED = _added(
     "rng.randint_fill_at RNG-ELEMENT-1 RNG-INT-1",
     "rng.dropout_mask RNG-DROPOUT-1 RNG-DROPOUT-3",
     "rng.dropout_scale RNG-DROPOUT-2 RNG-DROPOUT-3",
+)
+
+_FPENV = _here(
+    "6.10",
+    "supported fpenv.supported FPENV-SUPPORT-1",
+    "RoundingMode fpenv.RoundingMode FPENV-MODE-1",
+    "UnderflowMode fpenv.UnderflowMode FPENV-MODE-1",
+    "Environment fpenv.Environment FPENV-MODE-2",
+    "isDefault fpenv.Environment.is_default FPENV-MODE-2",
+    "default_environment fpenv.default_environment FPENV-MODE-2",
+    "get fpenv.get FPENV-GET-1 FPENV-SUPPORT-1",
+    "set fpenv.set FPENV-SET-1 FPENV-SET-2 FPENV-SET-3",
+    "roundingMode fpenv.rounding_mode FPENV-GET-1",
+    "underflowMode fpenv.underflow_mode FPENV-GET-1",
+    "assertDefault fpenv.assert_default FPENV-ASSERT-1",
+    "Exceptions fpenv.Exceptions FPENV-EXC-1",
+    "any fpenv.Exceptions.any FPENV-EXC-2",
+    "anySignificant fpenv.Exceptions.any_significant FPENV-EXC-2",
+    "unionWith fpenv.Exceptions.union_with FPENV-EXC-2",
+    "testExceptions fpenv.test_exceptions FPENV-FLAGS-1",
+    "clearExceptions fpenv.clear_exceptions FPENV-FLAGS-2",
+    "raiseExceptions fpenv.raise_exceptions FPENV-FLAGS-3",
+    "Guard fpenv.Guard FPENV-GUARD-1 FPENV-GUARD-2 FPENV-THREAD-1",
+    "Guard.begin fpenv.Guard.begin FPENV-GUARD-1",
+    "Guard.restore fpenv.Guard.restore FPENV-GUARD-1 FPENV-SET-3",
+    "Probe fpenv.Probe FPENV-PROBE-1 FPENV-PROBE-2 FPENV-THREAD-1",
+    "Probe.begin fpenv.Probe.begin FPENV-PROBE-1",
+    "Probe.sample fpenv.Probe.sample FPENV-PROBE-1",
+    "Probe.end fpenv.Probe.end FPENV-PROBE-1 FPENV-PROBE-2",
+) + _later(
+    "6.10",
+    "context",
+    "checkFloatEnvironment ExecContext.check_float_environment",
+    "floatEnvironmentAtInit ExecContext.float_environment_at_init",
+)
+
+_FPENV_ADDED = _added(
+    "fpenv.guard FPENV-GUARD-3",
+    "fpenv.probe FPENV-PROBE-3",
+    "fpenv.Record FPENV-RECORD-1 FPENV-RECORD-2",
+    "fpenv.Record.begin FPENV-RECORD-1",
+    "fpenv.Record.environment FPENV-RECORD-1",
+    "fpenv.Record.check FPENV-RECORD-2",
 )
 
 _ENUM = (
@@ -225,7 +268,16 @@ _POLICY_LATER = (
 )
 
 CROSSWALK: tuple[Entry, ...] = (
-    _RNG + _RNG_ADDED + _ENUM + _BLOCKS_ADDED + _HELPERS + _HELPERS_ADDED + _POLICY + _POLICY_LATER
+    _RNG
+    + _RNG_ADDED
+    + _FPENV
+    + _FPENV_ADDED
+    + _ENUM
+    + _BLOCKS_ADDED
+    + _HELPERS
+    + _HELPERS_ADDED
+    + _POLICY
+    + _POLICY_LATER
 )
 """All rows, in the order of the documents; additions follow the section that they belong to."""
 

@@ -7,7 +7,14 @@ catch.  A message says what was given, what is allowed, and names the clause tha
 from __future__ import annotations
 
 __all__ = [
+    "ActiveExecScopeRequired",
+    "ActiveExecScopeUnsupported",
+    "ConcurrentUse",
     "DTypeMismatch",
+    "DivisionByZero",
+    "EmptySelection",
+    "ExportRefused",
+    "FloatEnvironmentChanged",
     "FucinaError",
     "IndexOutOfBounds",
     "InvalidBounds",
@@ -15,15 +22,23 @@ __all__ = [
     "InvalidDataLength",
     "InvalidInteger",
     "InvalidShape",
+    "LeakedBuffers",
     "NonDefaultFloatEnvironment",
     "NonFiniteValue",
+    "NotCopyable",
     "OutOfMemory",
+    "OverRelease",
     "Overflow",
     "OverlappingMemory",
     "ReadOnlyStorage",
+    "ScopeOrder",
+    "ShapeMismatch",
     "TensorError",
     "UnencodableBlock",
     "UnsupportedView",
+    "UseAfterDeinit",
+    "UseAfterScope",
+    "WrongThread",
 ]
 
 
@@ -110,3 +125,73 @@ class OutOfMemory(FucinaError, MemoryError):
 
 class NonDefaultFloatEnvironment(FucinaError, RuntimeError):
     """The calling thread's floating-point environment is not the default one."""
+
+
+class FloatEnvironmentChanged(FucinaError, RuntimeError):
+    """The calling thread's floating-point environment is not the recorded one."""
+
+
+class WrongThread(FucinaError, RuntimeError):
+    """What belongs to one thread was used on another."""
+
+
+class ShapeMismatch(TensorError, ValueError):
+    """Two shapes do not fit each other."""
+
+
+class EmptySelection(TensorError, ValueError):
+    """A selection of no elements."""
+
+
+class DivisionByZero(TensorError, ZeroDivisionError):
+    """An integer was divided by zero."""
+
+
+class ExportRefused(TensorError, BufferError):
+    """Memory cannot be handed out, or taken, in the form that was asked for."""
+
+
+class UseAfterDeinit(FucinaError, RuntimeError):
+    """An object was used after its storage had been given back."""
+
+
+class UseAfterScope(FucinaError, RuntimeError):
+    """A value was used after the exec scope that owned it was closed."""
+
+
+class OverRelease(FucinaError, RuntimeError):
+    """A reference was given back that nobody held."""
+
+
+class ScopeOrder(FucinaError, RuntimeError):
+    """Exec scopes were closed out of order, or entered without a reserved slot."""
+
+
+class ConcurrentUse(FucinaError, RuntimeError):
+    """A context was driven from two threads at once."""
+
+
+class ActiveExecScopeRequired(FucinaError, RuntimeError):
+    """The operation needs an open exec scope to own what it makes."""
+
+
+class ActiveExecScopeUnsupported(FucinaError, RuntimeError):
+    """The operation consumes its operand, which an exec scope owns."""
+
+
+class NotCopyable(FucinaError, TypeError):
+    """An object that owns storage cannot be copied or pickled."""
+
+
+class LeakedBuffers(FucinaError, RuntimeError):
+    """Buffers were still referenced when their pool was closed.
+
+    ``leaks`` lists them: one ``fucina.spec.runtime.Leak`` each.
+    """
+
+    def __init__(self, message: str, *, clause: str | None = None, leaks: tuple[object, ...] = ()) -> None:
+        super().__init__(message, clause=clause)
+        self.leaks = leaks
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return (*super().__reduce__(), {"leaks": self.leaks})

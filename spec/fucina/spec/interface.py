@@ -12,11 +12,13 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeAlias, runtime_ch
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from types import TracebackType
 
     import numpy as np
     import numpy.typing as npt
     import typing_extensions
 
+    from fucina.spec import fpenv as floats
     from fucina.spec.quant import BlockReport, ErrorFigures
     from fucina.spec.types import DType, DTypeKind, FloatOp
 
@@ -24,7 +26,21 @@ if TYPE_CHECKING:
     # numpy's stubs call an ndarray a buffer from Python 3.12 on only
     Buffer: TypeAlias = typing_extensions.Buffer | AnyArray
 
-__all__ = ["BitFloat", "DTypePart", "Implementation", "IsaControl", "QuantPart", "RngPart", "ScalarValue", "Windows"]
+__all__ = [
+    "BitFloat",
+    "DTypePart",
+    "FloatGuard",
+    "FloatProbe",
+    "FloatRecord",
+    "FpenvPart",
+    "Implementation",
+    "IsaControl",
+    "Operations",
+    "QuantPart",
+    "RngPart",
+    "ScalarValue",
+    "Windows",
+]
 
 ScalarValue: TypeAlias = bool | int | float
 """One element in scalar form."""
@@ -206,6 +222,75 @@ class QuantPart(Protocol):
     def error(self, dtype: DType, values: Buffer) -> ErrorFigures: ...
 
 
+class FloatGuard(Protocol):
+    """A snapshot of the calling thread's rounding and underflow (``Guard`` of the module ``fpenv``)."""
+
+    def __init__(self) -> None: ...
+    @classmethod
+    def begin(cls) -> FloatGuard: ...
+    def restore(self) -> None: ...
+    def __enter__(self) -> FloatGuard: ...
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None: ...
+
+
+class FloatProbe(Protocol):
+    """What a region raises on its thread (``Probe`` of the module ``fpenv``)."""
+
+    def __init__(self) -> None: ...
+    @classmethod
+    def begin(cls) -> FloatProbe: ...
+    def sample(self) -> floats.Exceptions: ...
+    def end(self) -> floats.Exceptions: ...
+    def __enter__(self) -> FloatProbe: ...
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None: ...
+
+
+class FloatRecord(Protocol):
+    """The environment of a moment, to compare later ones with (``Record`` of the module ``fpenv``)."""
+
+    def __init__(self) -> None: ...
+    @classmethod
+    def begin(cls) -> FloatRecord: ...
+    @property
+    def environment(self) -> floats.Environment | None: ...
+    def check(self) -> None: ...
+
+
+class FpenvPart(Protocol):
+    """The ``fpenv`` module of an implementation: chapter ``fpenv``.
+
+    Each function acts on the calling thread.
+    """
+
+    supported: bool
+    RoundingMode: type[floats.RoundingMode]
+    UnderflowMode: type[floats.UnderflowMode]
+    Environment: type[floats.Environment]
+    default_environment: floats.Environment
+    Exceptions: type[floats.Exceptions]
+
+    def get(self) -> floats.Environment | None: ...
+    def set(self, environment: floats.Environment) -> None: ...
+    def rounding_mode(self) -> floats.RoundingMode | None: ...
+    def underflow_mode(self) -> floats.UnderflowMode | None: ...
+    def assert_default(self) -> None: ...
+    def test_exceptions(self) -> floats.Exceptions: ...
+    def clear_exceptions(self) -> None: ...
+    def raise_exceptions(self, flags: floats.Exceptions) -> None: ...
+    @property
+    def Guard(self) -> type[FloatGuard]: ...  # noqa: N802
+    @property
+    def Probe(self) -> type[FloatProbe]: ...  # noqa: N802
+    @property
+    def Record(self) -> type[FloatRecord]: ...  # noqa: N802
+    def guard(self) -> FloatGuard: ...
+    def probe(self) -> FloatProbe: ...
+
+
 @runtime_checkable
 class IsaControl(Protocol):
     """What an implementation with several instruction-set levels adds; the suite then runs on each level.
@@ -241,6 +326,20 @@ class Windows(Protocol):
     def exact_cos(self, x: float) -> float: ...
 
 
+@runtime_checkable
+class Operations(Protocol):
+    """What the module ``<implementation>.windows`` has if it also does single operations of the floating-point unit.
+
+    No part of the contract, and offered by choice, so that the suite can see what the modes of the chapter ``fpenv`` do
+    to operations, row by row (clauses FPENV-SET-2, FPENV-FLAGS-1).
+
+    ``operate`` does ``add``, ``subtract``, ``multiply``, ``divide`` or ``sqrt`` on patterns of ``"f32"`` or ``"f64"``,
+    or ``to_f32`` of ``"f64"``, in the environment of the calling thread, and returns the pattern of the result.
+    """
+
+    def operate(self, kind: str, operation: str, a: int, b: int = 0) -> int: ...
+
+
 class Implementation(Protocol):
     """The root of an implementation.
 
@@ -265,3 +364,5 @@ class Implementation(Protocol):
     def rng(self) -> RngPart: ...
     @property
     def quant(self) -> QuantPart: ...
+    @property
+    def fpenv(self) -> FpenvPart: ...

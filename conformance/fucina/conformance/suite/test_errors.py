@@ -28,9 +28,24 @@ BASES = {
     "Overflow": OverflowError,
     "OutOfMemory": MemoryError,
     "NonDefaultFloatEnvironment": RuntimeError,
+    "FloatEnvironmentChanged": RuntimeError,
+    "WrongThread": RuntimeError,
     "IndexOutOfBounds": IndexError,
     "NonFiniteValue": ValueError,
     "UnencodableBlock": ValueError,
+    "ShapeMismatch": ValueError,
+    "EmptySelection": ValueError,
+    "DivisionByZero": ZeroDivisionError,
+    "ExportRefused": BufferError,
+    "UseAfterDeinit": RuntimeError,
+    "UseAfterScope": RuntimeError,
+    "OverRelease": RuntimeError,
+    "ScopeOrder": RuntimeError,
+    "ConcurrentUse": RuntimeError,
+    "ActiveExecScopeRequired": RuntimeError,
+    "ActiveExecScopeUnsupported": RuntimeError,
+    "LeakedBuffers": RuntimeError,
+    "NotCopyable": TypeError,
 }
 TENSOR = (
     "InvalidShape",
@@ -39,6 +54,10 @@ TENSOR = (
     "ReadOnlyStorage",
     "OverlappingMemory",
     "IndexOutOfBounds",
+    "ShapeMismatch",
+    "EmptySelection",
+    "DivisionByZero",
+    "ExportRefused",
 )
 
 
