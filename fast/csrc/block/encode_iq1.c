@@ -21,7 +21,7 @@ FC_INLINE float lowest(int shift) { return shift == PLUS ? -0.875f : -1.125f; }
 
 /* -- the order of a group -- */
 
-/* Ascending and stable, by counting for each element those before it; -0 and +0 are equal. */
+/* Ascending and stable, by counting for each element those before it; -0 and +0 are equal.  Clause: BLOCK-SEARCH-8 */
 FC_INLINE void sort_group(const float *x, int count, uint8_t *order) {
     int32_t keys[MOST_GROUP], ranks[MOST_GROUP];
     for (int i = 0; i < count; i += 8) { /* floats as integers that ascend with them */
@@ -78,7 +78,7 @@ FC_INLINE uint32_t lanes_before(int count) { return count < 8 ? (1u << count) - 
 static void fit_32(const float *x, const float *w, const uint8_t *order, fit *best) {
     enum { COUNT = 32 };
     float y[ROOM] = {0}, s[ROOM] = {0}; /* prefix sums of w*x and of w */
-    float last_a[2][ROOM], last_b[2][ROOM];   /* the terms of the level-2 elements */
+    float last_a[2][ROOM], last_b[2][ROOM]; /* the terms of the level-2 elements */
     for (int t = 0; t < COUNT; t++) {
         y[t + 1] = y[t] + w[order[t]] * x[order[t]];
         s[t + 1] = s[t] + w[order[t]];
@@ -136,7 +136,8 @@ static void fit_16(const float *x, const float *w, const uint8_t *order, fit *be
                 const f32x8 both = f32x8_all(y[h][i]) + f32x8_load(y[h] + j);
                 for (int shift = 0; shift < 2; shift++) {
                     half_a[h][shift] = f32x8_all(y[h][COUNT] * z2[shift]) - both;
-                    half_b[h][shift] = f32x8_all(s[h][COUNT] * z2[shift] * z2[shift] + s[h][i] * e1[shift]) + f32x8_load(last_b[h][shift] + j);
+                    const float begun = s[h][COUNT] * z2[shift] * z2[shift] + s[h][i] * e1[shift];
+                    half_b[h][shift] = f32x8_all(begun) + f32x8_load(last_b[h][shift] + j);
                 }
             }
             for (int c = 0; c < 4; c++) {

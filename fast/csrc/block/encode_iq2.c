@@ -6,7 +6,7 @@
 
 enum { MOST_GROUP = 32, MOST_OCTETS = 4, EVEN_PARITY = 0, FREE_SIGNS = 1 };
 
-/* A group: x its values, v the magnitudes to encode, w the weights, a their square roots. */
+/* A group: v the magnitudes to encode, w the weights, a their square roots, top the largest magnitude. */
 typedef struct group {
     float v[MOST_GROUP], w[MOST_GROUP], a[MOST_GROUP];
     uint8_t signs[MOST_OCTETS];

@@ -28,6 +28,7 @@ FC_INLINE uint32_t scale_code(float r, float s, int32_t most) {
 
 /* -- energy and weights -- */
 
+/* Clauses: BLOCK-SEARCH-6, BLOCK-ENCODE-1 */
 FC_INLINE float energy(const float *x) {
     float sum = 0;
     for (int i = 0; i < BLOCK; i++) sum += x[i] * x[i];
@@ -40,6 +41,7 @@ FC_INLINE const float *importance_of(const fc_encoding *how, size_t i) {
     return how->importance + BLOCK * ((FC_PLANT(IMPORTANCE_FIRST_BLOCK, how->first + i, 0)) % how->row_blocks);
 }
 
+/* Clause: BLOCK-SEARCH-6 */
 FC_INLINE void block_weights(const float *x, float v, const float *importance, float *w) {
     for (int i = 0; i < BLOCK; i++) w[i] = __builtin_sqrtf(v + x[i] * x[i]);
     if (importance)
@@ -103,7 +105,8 @@ static int32_t nearest_neighbour(const fc_codebook *book, uint32_t key, const oc
     f32x8 best = f32x8_all(LARGEST);
     i32x8 at = {0}, place = {0, 1, 2, 3, 4, 5, 6, 7};
     for (int32_t i = 0; i < length; i += 8, place += 8) {
-        const i32x8 code = (i32x8)_mm256_cvtepu16_epi32(_mm_loadu_si128((const __m128i *)(const void *)(list + i))); /* FC_CODEBOOK_OVERREAD */
+        const void *next = list + i; /* behind the last list there is room to read: FC_CODEBOOK_OVERREAD */
+        const i32x8 code = (i32x8)_mm256_cvtepu16_epi32(_mm_loadu_si128((const __m128i *)next));
         f32x8 error = terms_of(terms, code, 0);
         for (int k = 1; k < OCTET; k++) error += terms_of(terms, code, k);
         const i32x8 better = (error < best) & (place < i32x8_all(length));
