@@ -171,23 +171,32 @@ def _memory(name: str, buffer: object, fmt: Format, clause: str) -> tuple[Memory
     view = viewed(name, buffer, f"a buffer of {GEOMETRY[fmt.dtype].struct_name} structs or of bytes", clause)
     is_bytes = view.format.lstrip("@=<>!") == "B"
     if not is_bytes:
-        _require_struct(name, view, fmt, clause)
+        _require_struct(name, buffer, view, fmt, clause)
     require_contiguous(name, view, clause)
     shape = tuple(view.shape or ())
     return Memory(np.frombuffer(view, np.uint8), shape), shape, is_bytes
 
 
-def _require_struct(name: str, view: memoryview, fmt: Format, clause: str) -> None:
+def _require_struct(name: str, buffer: object, view: memoryview, fmt: Format, clause: str) -> None:
     """Refuse elements that are not the packed struct of the format; the message names the field that differs.
+
+    numpy reads the format string of a struct in Python, which raises a flag (clause NUM-ENV-3).  So an array is asked
+    for its dtype, and of other buffers first the string is compared.
 
     Notes
     -----
     Clauses: BLOCK-STRUCT-1, BLOCK-IN-1, BLOCK-IN-2
     """
-    try:
-        held = np.asarray(view).dtype
-    except (TypeError, ValueError, RuntimeError):  # what numpy has no dtype for is not the struct
-        held = None
+    held: np.dtype[Any] | None
+    if isinstance(buffer, np.ndarray):
+        held = buffer.dtype
+    elif (view.format, view.itemsize) == (np.empty(1, fmt.struct).data.format, fmt.size):
+        return
+    else:
+        try:
+            held = np.asarray(view).dtype
+        except (TypeError, ValueError, RuntimeError):  # what numpy has no dtype for is not the struct
+            held = None
     if held == fmt.struct:
         return
     wanted = f"{name} must hold {GEOMETRY[fmt.dtype].struct_name}, the packed struct of {fmt.size} bytes, or bytes (B)"

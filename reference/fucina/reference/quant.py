@@ -300,7 +300,10 @@ def quantize(
     refuse_nonfinite("values", patterns, given.shape, "BLOCK-FINITE-1")
 
     taken.write(_encoded(fmt, patterns, shape, Options(columns, bool(search), factor)))
-    return result if isinstance(result, np.ndarray) else np.asarray(memoryview(result))
+    if isinstance(result, np.ndarray):
+        return result
+    form = fmt.struct if memoryview(result).itemsize > 1 else np.dtype(np.uint8)
+    return taken.memory.patterns.view(form).reshape(taken.memory.shape)
 
 
 def _encoded(fmt: Format, patterns: Sequence[int], shape: tuple[int, ...], options: Options) -> list[bytes]:
