@@ -73,7 +73,7 @@ def _filled(impl: Any, fill: Fill, out: Any, values: tuple[Any, ...]) -> Any:
 def _block_calls(impl: Any, tiny: Any) -> dict[str, Call]:
     found: dict[str, Call] = {}
     for dtype in FORMATS:
-        odd = vectors.load(f"block_decode_{dtype.name}")["special_blocks"][::5]
+        odd = vectors.load(f"block_decode_{dtype.name}")["special_blocks"][::5].copy()
         few = gaussian(sizes(dtype)[0], scale=1.0 if dtype in SLOW_ENCODERS else 2.0**-136)
         found[f"dequantize {dtype.name}"] = partial(impl.quant.dequantize, dtype, odd)
         found[f"validate {dtype.name}"] = partial(_validated, impl, dtype, odd)
