@@ -21,6 +21,14 @@ __all__ = ["Soft32", "Soft64", "SoftFloat"]
 FINITE, INFINITE, NAN = Kind.FINITE, Kind.INFINITE, Kind.NAN
 
 
+def _integer(text: str) -> int:
+    """Return the integer that a text shows; ``int`` estimates its size in f64, which raises a flag (NUM-ENV-3)."""
+    found = 0
+    for digit in text.lstrip("-"):
+        found = 10 * found + ord(digit) - ord("0")
+    return -found if text.startswith("-") else found
+
+
 class SoftFloat:
     """A number of one binary format, with the IEEE operations on it.
 
@@ -103,8 +111,8 @@ class SoftFloat:
         """Return the number nearest to a decimal such as ``-1.5e-3``: the constants of a formula, rounded once."""
         digits, _, exponent = text.lstrip("-").partition("e")
         whole, _, fraction = digits.partition(".")
-        ten = int(exponent or 0) - len(fraction)
-        return cls.ratio(int(text[0] == "-"), int(whole + fraction) * 10 ** max(ten, 0), 10 ** max(-ten, 0))
+        ten = _integer(exponent) - len(fraction)
+        return cls.ratio(int(text[0] == "-"), _integer(whole + fraction) * 10 ** max(ten, 0), 10 ** max(-ten, 0))
 
     @classmethod
     def integer(cls, value: int) -> Self:

@@ -8,6 +8,7 @@ from typing import NamedTuple, get_args
 from fucina.reference.blocks.packing import signed, u16
 from fucina.reference.blocks.tq1_0 import fraction
 from fucina.reference.formats import F16, F32, Format
+from fucina.reference.geometry import storage
 from fucina.spec.quant import BlockFinding, FindingKind
 from fucina.spec.types import GEOMETRY, DType, Field
 
@@ -61,7 +62,7 @@ def _field(dtype: DType, field: Field, block: bytes) -> Iterable[Odd]:
     -----
     Clauses: BLOCK-VALID-1
     """
-    data = block[field.offset : field.offset + int(field.format[2:]) * field.count]
+    data = block[field.offset : field.offset + storage(dtype)[field.name].itemsize]
     if dtype is DType.q8_k and field.name == "bsums":
         return _sums(data, codes=block[4:260])
     look = LOOKS.get((dtype, field.name)) or SCALES.get(field.name)
