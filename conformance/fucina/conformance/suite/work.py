@@ -128,12 +128,11 @@ def refused(impl: Any) -> dict[str, Call]:
         "from_accumulator": lambda: impl.dtype.from_accumulator(DType.u8, 256),
     }
     if "block" in impl.capabilities:
+        nans, zeros, negative = (np.full(256, value, np.float32) for value in (nan, 0.0, -1e-45))
         found |= {
-            "quantize, NaN": lambda: impl.quant.quantize(DType.q4_0, np.full(32, np.nan, np.float32)),
-            "quantize, imatrix": lambda: impl.quant.quantize(
-                DType.iq1_s, np.zeros(256, np.float32), imatrix=np.full(256, -1e-45, np.float32)
-            ),
-            "quantize, scale": lambda: impl.quant.quantize(DType.tq2_0, np.zeros(256, np.float32), scale=nan),
+            "quantize, NaN": lambda: impl.quant.quantize(DType.q4_0, nans),
+            "quantize, imatrix": lambda: impl.quant.quantize(DType.iq1_s, zeros, imatrix=negative),
+            "quantize, scale": lambda: impl.quant.quantize(DType.tq2_0, zeros, scale=nan),
         }
     return found
 
