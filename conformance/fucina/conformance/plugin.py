@@ -23,8 +23,16 @@ from fucina.conformance.expectations import expected_failure
 from fucina.conformance.expectations import load as load_expectations
 from fucina.conformance.failures import describe
 from fucina.conformance.results import Check, LeftOut, Outcome, Run
-from fucina.conformance.targets import DEFAULT_MODULES, JUDGE, Target, entry_point_modules, resolve, windows_of
-from fucina.spec import IsaControl, Windows
+from fucina.conformance.targets import (
+    DEFAULT_MODULES,
+    JUDGE,
+    Target,
+    entry_point_modules,
+    operations_of,
+    resolve,
+    windows_of,
+)
+from fucina.spec import IsaControl, Operations, Windows
 from fucina.spec import clauses as specification
 
 __all__ = ["RUN", "Listener"]
@@ -138,6 +146,14 @@ def windows(conformance_target: Target) -> Windows:
     return found
 
 
+@pytest.fixture(scope="session")
+def operations(conformance_target: Target) -> Operations:
+    """The single operations of the implementation under test; a test of these does not run where there are none."""
+    found = operations_of(conformance_target.module_name)
+    assert isinstance(found, Operations)
+    return found
+
+
 # -- collection
 
 
@@ -240,6 +256,8 @@ def _reason(item: pytest.Item, run: Run, on: Target, claimed: tuple[str, ...]) -
         return "lockstep with the reference itself"
     if "windows" in getattr(item, "fixturenames", ()) and windows_of(on.module_name) is None:
         return "no windows: its fills are not seen before the last rounding"
+    if "operations" in getattr(item, "fixturenames", ()) and operations_of(on.module_name) is None:
+        return "no single operations: what the environment does to one is not seen"
     if item.get_closest_marker("slow") and not run.slow:
         return "slow: runs with --slow"
     return None

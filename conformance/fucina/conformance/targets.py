@@ -13,9 +13,18 @@ from pathlib import Path
 from types import ModuleType
 
 from fucina.conformance.errors import UsageError, suggestion
-from fucina.spec import IsaControl
+from fucina.spec import IsaControl, Operations
 
-__all__ = ["DEFAULT_MODULES", "JUDGE", "Target", "entry_point_modules", "resolve", "version_of", "windows_of"]
+__all__ = [
+    "DEFAULT_MODULES",
+    "JUDGE",
+    "Target",
+    "entry_point_modules",
+    "operations_of",
+    "resolve",
+    "version_of",
+    "windows_of",
+]
 
 JUDGE = "fucina.reference"
 """The module that lockstep tests compare with."""
@@ -69,6 +78,12 @@ def windows_of(module_name: str) -> ModuleType | None:
         if missing.name != name:
             raise
         return None
+
+
+def operations_of(module_name: str) -> ModuleType | None:
+    """Return the submodule ``windows`` of an implementation if it does single operations, else ``None``."""
+    found = windows_of(module_name)
+    return found if isinstance(found, Operations) else None
 
 
 def _folder_modules(limit: int = 12) -> list[str]:

@@ -272,6 +272,9 @@ class Guard(_OfThread):
     ) -> None:
         self.restore()
 
+    def __repr__(self) -> str:
+        return f"<Guard of {_environment(self._word)}>"
+
 
 class Probe(_OfThread):
     """Watches which exceptions a region raises on its thread; also a context manager.
@@ -337,6 +340,9 @@ class Probe(_OfThread):
     ) -> None:
         self.end()
 
+    def __repr__(self) -> str:
+        return "<Probe, running>" if self._result is None else f"<Probe of {self._result}>"
+
 
 def guard() -> Guard:
     """Return :meth:`Guard.begin`, to write ``with fpenv.guard():``.
@@ -397,3 +403,6 @@ class Record:
                 f"the float environment must be as recorded ({_described(self._word)}), got {_described(word)}",
                 clause="FPENV-RECORD-2",
             )
+
+    def __repr__(self) -> str:
+        return f"<Record of {self.environment}>"

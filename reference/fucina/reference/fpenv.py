@@ -67,7 +67,7 @@ def _environment(control: int) -> Environment | None:
     if LAYOUT is None:
         return None
     rounding = _ORDER[LAYOUT.rounding.index(control & _ROUNDING)]
-    return Environment(rounding, UnderflowMode.flush_to_zero if control & LAYOUT.flush else UnderflowMode.gradual)
+    return Environment(rounding, UnderflowMode.flush_to_zero if control & LAYOUT.reported else UnderflowMode.gradual)
 
 
 def _trapping(control: int) -> list[str]:
@@ -168,7 +168,7 @@ def assert_default() -> None:
     """
     control = read()[0]
     environment = _environment(control)
-    if environment is not None and (not environment.is_default() or _trapping(control)):
+    if environment is not None and (control & _MODES or _trapping(control)):
         raise NonDefaultFloatEnvironment(
             f"the float environment must be rounding nearest_even, underflow gradual, no traps, "
             f"got {_described(control)}",
@@ -264,6 +264,9 @@ class Guard:
     ) -> None:
         self.restore()
 
+    def __repr__(self) -> str:
+        return f"<Guard of {_environment(self._modes)}>"
+
 
 class Probe:
     """Watches which exceptions a region raises on its thread; also a context manager.
@@ -326,6 +329,9 @@ class Probe:
     ) -> None:
         self.end()
 
+    def __repr__(self) -> str:
+        return "<Probe, running>" if self._ended is None else f"<Probe of {self._ended}>"
+
 
 def guard() -> Guard:
     """Return :meth:`Guard.begin`, to write ``with fpenv.guard():``.
@@ -384,3 +390,6 @@ class Record:
                 f"the float environment must be as recorded ({_described(self._control)}), got {_described(control)}",
                 clause="FPENV-RECORD-2",
             )
+
+    def __repr__(self) -> str:
+        return f"<Record of {self.environment}>"

@@ -20,6 +20,7 @@ __all__ = ["LAYOUT", "Layout", "read", "write"]
 class Layout(NamedTuple):
     """Where things are: ``fenv_t`` in bytes, the rest as bits of its control and status words.
 
+    ``flush`` is all that flushes, ``reported`` what counts as flush_to_zero when it is seen.
     ``rounding`` holds the bits of each mode in the order nearest, toward zero, upward, downward; ``flags`` and
     ``traps`` hold a bit for each exception, in the order of ``fucina.spec.fpenv.FLAGS``.  ``traps_inverted``: a set bit
     is a mask.
@@ -31,6 +32,7 @@ class Layout(NamedTuple):
     writable: int
     rounding: tuple[int, int, int, int]
     flush: int
+    reported: int
     flags: tuple[int, ...]
     traps: tuple[int, ...]
     traps_inverted: bool
@@ -44,6 +46,7 @@ _X86 = Layout(
     writable=0xFFFF,
     rounding=(0x0000, 0x6000, 0x4000, 0x2000),
     flush=0x8040,
+    reported=0x8040,
     flags=(0x01, 0x04, 0x08, 0x10, 0x20, 0x02),
     traps=(0x0080, 0x0200, 0x0400, 0x0800, 0x1000, 0x0100),
     traps_inverted=True,
@@ -56,6 +59,7 @@ _ARM = Layout(
     writable=0xFFFFFFFF,
     rounding=(0x000000, 0xC00000, 0x400000, 0x800000),
     flush=0x01080000,
+    reported=0x01000000,
     flags=(0x01, 0x02, 0x04, 0x08, 0x10, 0x80),
     traps=(0x0100, 0x0200, 0x0400, 0x0800, 0x1000, 0x8000),
     traps_inverted=False,

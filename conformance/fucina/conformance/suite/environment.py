@@ -6,13 +6,27 @@ import ctypes
 import ctypes.util
 import gc
 import platform
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import combinations
 
 import pytest
 
-__all__ = ["ALL_FLAGS", "MACHINE", "MODES", "TRAPPING", "Snapshot", "environment", "needed", "snapshot"]
+__all__ = [
+    "ALL_FLAGS",
+    "EVERY",
+    "FLAG_BITS",
+    "MACHINE",
+    "MODES",
+    "TRAPPING",
+    "Snapshot",
+    "environment",
+    "flags_of",
+    "needed",
+    "raised",
+    "snapshot",
+]
 
 # fenv_t as the C libraries of Linux lay it out: the word that governs SSE or NEON arithmetic, and its fields
 _X86 = {"size": 32, "control": 28, "status": 28}
@@ -28,6 +42,20 @@ _ARM_MODES = {"upward": 1 << 22, "downward": 2 << 22, "toward zero": 3 << 22, "f
 MODES: dict[str, int] = {"nearest": 0, **(_X86_MODES if MACHINE is _X86 else _ARM_MODES if MACHINE is _ARM else {})}
 """The environments in which a thread may safely run for a while, by name."""
 
+_ROUNDINGS = {name: MODES.get(name, 0) for name in ("nearest", "upward", "downward", "toward zero")}
+_FLUSHES = {"FTZ": 0x8000, "DAZ": 0x0040} if MACHINE is _X86 else {"FZ": 1 << 24, "FZ16": 1 << 19}
+EVERY: dict[str, int] = (
+    {
+        ", ".join([name, *chosen]): rounding | sum(_FLUSHES[flush] for flush in chosen)
+        for name, rounding in _ROUNDINGS.items()
+        for n in range(len(_FLUSHES) + 1)
+        for chosen in combinations(_FLUSHES, n)
+    }
+    if MACHINE
+    else {"nearest": 0}
+)
+"""Every combination of a rounding mode with what may be flushed, by name; "nearest" is the default."""
+
 TRAPPING = 0x0680 if MACHINE is _X86 else 0x0700
 """Traps on invalid operations, divisions by zero and overflows: a stray one ends the process."""
 
@@ -37,6 +65,12 @@ _FLAGS = 0x3D if MACHINE is _X86 else 0x1F
 
 ALL_FLAGS = _FLAGS
 """Every exception flag raised."""
+
+_NAMES = ("invalid", "division_by_zero", "overflow", "underflow", "inexact", "denormal")
+FLAG_BITS: dict[str, int] = dict(
+    zip(_NAMES, (1, 4, 8, 16, 32, 2) if MACHINE is _X86 else (1, 2, 4, 8, 16, 128), strict=True)
+)
+"""The bits of the six exceptions in the status word, by their documented names."""
 
 
 @dataclass(frozen=True)
@@ -94,9 +128,20 @@ def snapshot() -> Snapshot:
     return Snapshot(_word(buffer, "control") & _CONTROL, _word(buffer, "status") & _FLAGS)
 
 
+def raised() -> set[str]:
+    """Return the names of the exceptions that have accrued on the calling thread."""
+    status = _word(_read(), "status")
+    return {name for name, bit in FLAG_BITS.items() if status & bit}
+
+
+def flags_of(names: Iterable[str]) -> int:
+    """Return the bits of named exceptions, for ``environment``."""
+    return sum(FLAG_BITS[name] for name in names)
+
+
 @contextmanager
 def environment(mode: str, flags: int = 0, traps: int = 0) -> Iterator[None]:
-    """Run the block in a named environment with the given flags raised; put back what was there before.
+    """Run the block in an environment of MODES or EVERY, with the given flags raised; put back what was there before.
 
     Keep the block short: everything in the thread computes in this environment, the interpreter too.  The garbage
     collector waits meanwhile: others hang work on it that computes with floats.
@@ -105,9 +150,9 @@ def environment(mode: str, flags: int = 0, traps: int = 0) -> Iterator[None]:
     gc.disable()
     before = _read()
     inside = _read()
-    control = (0x1F80 if MACHINE is _X86 else 0) ^ MODES[mode] ^ traps
+    control = (0x1F80 if MACHINE is _X86 else 0) ^ (MODES | EVERY)[mode] ^ traps
     _put(inside, "control", (_word(inside, "control") & ~_CONTROL) | control)
-    _put(inside, "status", (_word(inside, "status") & ~_FLAGS) | flags)
+    _put(inside, "status", (_word(inside, "status") & ~flags_of(FLAG_BITS)) | flags)
     try:
         if _set(_pointer(inside)):
             raise OSError("fesetenv failed")

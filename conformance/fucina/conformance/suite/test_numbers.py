@@ -21,7 +21,7 @@ from fucina.spec.errors import FucinaError, NonDefaultFloatEnvironment
 
 
 @clause("NUM-ENV-1", "NUM-ENV-2")
-@pytest.mark.parametrize("mode", [mode for mode in fpenv.MODES if mode != "nearest"] or ["nearest"])
+@pytest.mark.parametrize("mode", [mode for mode in fpenv.EVERY if mode != "nearest"] or ["nearest"])
 def test_results_in_any_environment(impl: Any, mode: str) -> None:
     fpenv.needed()
     wrong = []
