@@ -91,7 +91,7 @@ def stored_blocks(name: str, value: object, dtype: DType, clause: str = "BLOCK-I
     if view.format in _BYTES:
         shape = _in_blocks(name, shape, dtype, clause)
     else:
-        _require_struct(name, view, dtype, clause)
+        _require_struct(name, value, view, dtype, clause)
         if shape and shape[-1] == 0:
             raise InvalidShape(
                 f"{name} must hold at least one block along its last axis, got shape {shape}", clause=clause
@@ -124,16 +124,18 @@ def _in_blocks(name: str, shape: tuple[int, ...], dtype: DType, clause: str) -> 
     return (*shape[:-1], shape[-1] // size)
 
 
-def _require_struct(name: str, view: memoryview, dtype: DType, clause: str) -> None:
+def _require_struct(name: str, value: object, view: memoryview, dtype: DType, clause: str) -> None:
     """Refuse elements that are not the packed struct of the dtype.
+
+    numpy reads a struct's buffer format in Python, which raises flags (NUM-ENV-3): an array is asked for its dtype, and
+    of another buffer the format string is compared.
 
     Clauses: BLOCK-STRUCT-1, BLOCK-IN-1, BLOCK-IN-2
     """
     wanted = geometry_of(dtype).struct
-    try:
-        held = np.asarray(view).dtype
-    except (TypeError, ValueError, NotImplementedError, RuntimeError):  # a format that numpy has no dtype for
-        held = None
+    held = value.dtype if isinstance(value, np.ndarray) else None
+    if held is None and (view.format, view.itemsize) == (np.empty(1, wanted).data.format, wanted.itemsize):
+        return
     if held == wanted:
         return
     allowed = f"{name} must hold {GEOMETRY[dtype].struct_name} structs of {wanted.itemsize} bytes, or bytes (uint8)"
@@ -152,27 +154,26 @@ def _is_swapped(held: np.dtype[Any], wanted: np.dtype[Any]) -> bool:
     return held != wanted and held.newbyteorder() == wanted
 
 
-def block_target(name: str, value: object, dtype: DType, shape: tuple[int, ...], clause: str = "BLOCK-OUT-1") -> Blocks:
-    """Return a buffer that blocks may be written to: as for reading, writable, with as many blocks as ``shape`` has.
+def block_target(name: str, value: object, dtype: DType, count: int, clause: str = "BLOCK-OUT-1") -> Memory:
+    """Return a buffer that ``count`` blocks may be written to: structs or bytes, of any shape and exactly that size.
 
     Clauses: BLOCK-OUT-1
     """
-    found = stored_blocks(name, value, dtype, clause) if math.prod(shape) else _no_blocks(name, value, dtype, clause)
-    if found.memory.view.readonly:
-        raise ReadOnlyStorage(f"{name} must be writable, got read-only memory", clause=clause)
-    if found.count != math.prod(shape):
-        raise InvalidDataLength(f"{name} must hold {math.prod(shape)} blocks, got {found.count}", clause=clause)
-    return found
-
-
-def _no_blocks(name: str, value: object, dtype: DType, clause: str) -> Blocks:
-    """Return a buffer whose shape may hold no block at all, for a result without elements."""
+    size = geometry_of(dtype).bytes
     view = buffer_of(name, value, None, clause)
-    if view.nbytes:
-        return stored_blocks(name, value, dtype, clause)
     if view.format not in _BYTES:
-        _require_struct(name, view, dtype, clause)
-    return Blocks(Memory(view, geometry_of(dtype).bytes), 0, tuple(view.shape or ()))
+        _require_struct(name, value, view, dtype, clause)
+    if not view.c_contiguous:
+        raise UnsupportedView(
+            f"{name} must be C-contiguous, got shape {view.shape} with strides {view.strides}", clause=clause
+        )
+    if view.readonly:
+        raise ReadOnlyStorage(f"{name} must be writable, got read-only memory", clause=clause)
+    if view.nbytes != count * size:
+        raise InvalidDataLength(
+            f"{name} must hold {count} blocks of {size} bytes, {count * size} bytes, got {view.nbytes}", clause=clause
+        )
+    return Memory(view, size)
 
 
 def values_to_encode(value: Buffer, dtype: DType) -> Blocks:

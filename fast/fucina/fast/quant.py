@@ -26,7 +26,7 @@ from fucina.fast._block_report import findings
 from fucina.fast._buffers import Memory, refuse_overlap, require_count, writing
 from fucina.fast._native import ffi, lib
 from fucina.fast.geometry import storage
-from fucina.spec.errors import InvalidDataLength, InvalidShape, UnencodableBlock
+from fucina.spec.errors import InvalidDataLength, InvalidShape, OverlappingMemory, UnencodableBlock
 from fucina.spec.quant import BlockReport, ErrorFigures
 from fucina.spec.types import DType
 
@@ -219,22 +219,23 @@ def quantize(
     importance = arguments.imatrix_option(dtype, imatrix, columns)
     if out is None:
         result: Any = empty(given.shape, storage(dtype), "BLOCK-VALUES-1")
-        filled = block_target("out", result, dtype, given.shape)
+        filled = Memory.of(result)
     else:
-        filled = block_target("out", out, dtype, given.shape)
-        result = out if isinstance(out, np.ndarray) else np.asarray(filled.memory.view)
-        refuse_overlap("values", given.memory, "out", filled.memory, "BLOCK-OUT-1")
+        filled = block_target("out", out, dtype, given.count)
+        form = np.dtype(np.uint8) if filled.view.itemsize == 1 else storage(dtype)
+        result = out if isinstance(out, np.ndarray) else np.frombuffer(filled.view, form).reshape(filled.view.shape)
+        refuse_overlap("values", given.memory, "out", filled, "BLOCK-OUT-1")
         if importance is not None:
-            refuse_overlap("imatrix", importance, "out", filled.memory, "BLOCK-OUT-1")
+            refuse_overlap("imatrix", importance, "out", filled, "BLOCK-OUT-1")
     require_finite("values", given.memory, "BLOCK-FINITE-1")
     weights = ffi.NULL if importance is None else importance.pointer("float *")
     options = ffi.new("struct fc_quantize_options *", (weights, given.shape[-1], 0, given_scale, searching))
     if out is None or dtype not in _MAY_REJECT:
-        _encode(dtype, given, filled.memory, options)
+        _encode(dtype, given, filled, options)
     else:  # nothing may be written before the last block is known to have an answer
         aside = empty((given.count,), storage(dtype), "BLOCK-VALUES-1")
         _encode(dtype, given, Memory.of(aside), options)
-        np.frombuffer(filled.memory.view, np.uint8)[:] = aside.view(np.uint8)
+        np.frombuffer(filled.view, np.uint8)[:] = aside.view(np.uint8)
     made: AnyArray = result
     return made
 
@@ -303,8 +304,8 @@ def dequantize_rows(
     chosen = arguments.checked_indices(wanted, given.count // row_blocks)
     result, filled = _f32_target(out, (*wanted.shape, row_blocks * geometry_of(dtype).elements), "BLOCK-ROWS-1")
     refuse_overlap("blocks", given.memory, "out", filled, "BLOCK-OUT-1")
-    if isinstance(indices, np.ndarray) and indices.flags.c_contiguous:
-        refuse_overlap("indices", Memory.of(indices), "out", filled, "BLOCK-OUT-1")
+    if np.shares_memory(wanted, result):
+        raise OverlappingMemory("out must not share memory with indices, got two that do", clause="BLOCK-OUT-1")
     lib.fc_dequantize_rows(
         dtype.index,
         given.memory.pointer("void *"),
