@@ -1,4 +1,4 @@
-"""``python -m fucina.fast``: what this installation is and what it runs on."""
+"""``python -m fucina.fast``: what this installation is; with ``fpenv check``: who changed my floats."""
 
 from __future__ import annotations
 
@@ -30,12 +30,19 @@ def _facts() -> dict[str, object]:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Print the facts about this installation, as lines or as JSON."""
+    """Print the facts about this installation, as lines or as JSON; or run the command ``fpenv``."""
+    given = sys.argv[1:] if arguments is None else arguments
+    if given[:1] == ["fpenv"]:
+        from fucina.fast import _fpenv_check
+
+        return _fpenv_check.main(given[1:])
     parser = argparse.ArgumentParser(
-        prog="python -m fucina.fast", description="Tell what this installation of fucina is."
+        prog="python -m fucina.fast",
+        description="Tell what this installation of fucina is.",
+        epilog="python -m fucina.fast fpenv check -- MODULE ... says which module changes the float environment",
     )
     parser.add_argument("--json", action="store_true", help="print one JSON object")
-    options = parser.parse_args(arguments)
+    options = parser.parse_args(given)
     facts = _facts()
     if options.json:
         print(json.dumps(facts, indent=2))

@@ -1,0 +1,10 @@
+/* What a library built with -Ofast does when it is loaded, and, if asked to, a Python module that does so. */
+#include <xmmintrin.h>
+
+__attribute__((constructor)) static void flush(void) { _mm_setcsr(_mm_getcsr() | 0x8040); }
+
+#ifdef MODULE
+#include <Python.h>
+static struct PyModuleDef definition = {PyModuleDef_HEAD_INIT, "flushing", NULL, 0, NULL, NULL, NULL, NULL, NULL};
+PyMODINIT_FUNC PyInit_flushing(void) { return PyModuleDef_Init(&definition); }
+#endif
