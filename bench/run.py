@@ -7,9 +7,11 @@ import datetime
 import json
 import platform
 import sys
+from collections.abc import Callable, Iterator
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
+import block_rows
 import cast_rows
 import rng_rows
 from harness import Row
@@ -19,13 +21,14 @@ from rich.progress import track
 from rich.table import Table
 
 import fucina.fast
+from tools.ggml import SOURCE
 
 SIZES = {"1e3": 1000, "1e6": 1_000_000, "2^24": 1 << 24}
 
 
 def _versions() -> dict[str, str]:
     found = {}
-    for name in ("fucina", "numpy", "ml_dtypes", "torch", "randomgen"):
+    for name in ("fucina", "numpy", "ml_dtypes", "torch", "randomgen", "gguf"):
         try:
             found[name] = version(name)
         except PackageNotFoundError:
@@ -39,10 +42,22 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--all-pairs", action="store_true", help="all 169 casts, not only those with a goal of their own"
     )
+    parser.add_argument("--blocks", action="store_true", help="the block formats, which have sizes of their own")
     parser.add_argument("--size", action="append", choices=SIZES, help="only this size (repeatable)")
     parser.add_argument("--only", default="", help="only rows whose name contains this text")
     parser.add_argument("--json", type=Path, help="write the record to this file")
     return parser
+
+
+def _parts(args: argparse.Namespace) -> Iterator[tuple[str, int, list[tuple[str, Callable[[], Row]]]]]:
+    """Yield the parts of the run: title, rounds, rows still to be made."""
+    if args.blocks:
+        yield "block formats", 5 if args.quick else 9, block_rows.rows(quick=args.quick)
+        return
+    for size in args.size or (["1e3", "1e6"] if args.quick else list(SIZES)):
+        n = SIZES[size]
+        made = [*rng_rows.rows(n), *cast_rows.rows(n, every_pair=args.all_pairs)]
+        yield f"n = {size}", 7 if args.quick or n > 1_000_000 else 15, made
 
 
 def main() -> int:
@@ -52,25 +67,23 @@ def main() -> int:
     if torch:
         torch.set_num_threads(1)
     console = Console()
-    sizes = args.size or (["1e3", "1e6"] if args.quick else list(SIZES))
     records: list[dict[str, object]] = []
-    for size in sizes:
-        n = SIZES[size]
-        made = [*rng_rows.rows(n), *cast_rows.rows(n, every_pair=args.all_pairs)]
+    for title, rounds, made in _parts(args):
+        wanted = [make for name, make in made if args.only in name]
         rows: list[Row] = []
-        for name, make in track(made, description=f"n = {size}", console=console):
-            if args.only in name:
-                row = make()
-                row.measure(rounds=7 if args.quick or n > 1_000_000 else 15)
-                rows.append(row)
-        console.print(_table(size, rows))
+        for make in track(wanted, description=title, console=console):
+            row = make()
+            row.measure(rounds)
+            rows.append(row)
+        console.print(_table(title, rows))
         records += [r.record() for r in rows]
     if args.json:
         machine = {"arch": platform.machine(), "isa": fucina.fast.isa(), "python": platform.python_version()}
         record = {
             "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
             "machine": machine,
-            "versions": _versions(),
+            "versions": _versions() | ({"ggml of": SOURCE} if args.blocks and block_rows.ggml() else {}),
+            "quick": args.quick,
             "method": "one thread, thread CPU time, contestants interleaved, medians of the rounds' ratios",
             "rows": records,
         }
@@ -78,15 +91,15 @@ def main() -> int:
     return 0
 
 
-def _table(size: str, rows: list[Row]) -> Table:
-    table = Table(title=f"n = {size}")
+def _table(title: str, rows: list[Row]) -> Table:
+    table = Table(title=title)
     for column in ("row", "ours ns/item", "rival", "rival ns/item", "ratio", "±", "goal", "of memcpy"):
         table.add_column(column, justify="left" if column in ("row", "rival") else "right")
     for row in rows:
         limit = row.fastest(kind="limit")
         share = f"{row.ratio(limit)[0]:.2f}" if limit else ""
         for goal in row.goals:
-            rival = row.fastest(goal.against)
+            rival = row.fastest(goal.against, goal.kind)
             if rival is None:
                 continue
             ratio, spread = row.ratio(rival)

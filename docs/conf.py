@@ -18,7 +18,9 @@ extensions = [
     "sphinx.ext.autodoc",
     "sphinx.ext.mathjax",
     "sphinx.ext.napoleon",
+    "block_records",
     "clause_lines",
+    "picture",
     "records",
 ]
 exclude_patterns = ["_build"]
@@ -41,9 +43,13 @@ nitpick_ignore = [
     ("py:class", "Buffer"),
     ("py:class", "types.MappingProxyType"),
     # words of numpydoc parameter lines
+    ("py:class", "array"),
     ("py:class", "buffer"),
+    ("py:class", "float32"),
+    ("py:class", "integers"),
     ("py:class", "ndarray"),
     ("py:class", "optional"),
+    ("py:class", "sequence"),
     ("py:class", "np.dtype"),
     ("py:class", "np.generic"),
 ]

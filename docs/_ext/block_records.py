@@ -1,0 +1,91 @@
+"""Directives that show what was recorded about the block formats."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from records import Cell, Record, Table, missed
+from sphinx.application import Sphinx
+
+
+class BlockSpeed(Record):
+    """``.. block-speed-table:: PART`` - the block formats; PART is ``decode``, ``encode``, ``rows`` or ``calls``."""
+
+    file = "bench_blocks.json"
+    required_arguments = 1
+
+    def _facts(self, data: Any) -> str:
+        versions = ", ".join(f"{name} {number}" for name, number in data["versions"].items())
+        machine = data["machine"]
+        quick = " A short run on a busy machine, with an eighth of the values." if data["quick"] else ""
+        return (
+            f"Recorded {data['date']} on {machine['arch']} ({machine['isa']}), Python {machine['python']}; "
+            f"{versions}. {data['method'][0].upper()}{data['method'][1:]}.{quick}"
+        )
+
+    def _tables(self, data: Any) -> Iterable[Table]:
+        part = self.arguments[0]
+        rows = [r for r in data["rows"] if (part == "calls") == ("," in r["name"])]
+        unit = "µs a call" if part == "calls" else "GB/s"
+        header = ["work", "values", f"ours, {unit}", "against", f"its {unit}", "ratio", "±", "goal", "of memcpy"]
+        yield (
+            f"{part}: time of ours over time of theirs",
+            header,
+            [line for r in rows if part in ("calls", r["name"].split()[0]) for line in self._lines(r)],
+        )
+
+    def _lines(self, row: Any) -> Iterable[Sequence[Cell]]:
+        times = {c["label"]: c["ns_per_item"] for c in row["contestants"]}
+        ours = next(c["ns_per_item"] for c in row["contestants"] if c["kind"] == "ours")
+
+        def figure(ns: float) -> str:
+            return f"{ns * row['n'] / 1000:.1f}" if "," in row["name"] else f"{4 / ns:.3g}"
+
+        for goal in row["goals"]:
+            if goal["rival"] is None:
+                continue
+            ratio = f"{goal['ratio']:.2f}"
+            yield [
+                row["name"],
+                f"{row['n']:,}",
+                figure(ours),
+                goal["rival"],
+                figure(times[goal["rival"]]),
+                ratio if goal["met"] else missed(ratio),
+                f"{goal['spread']:.2f}",
+                f"{goal['goal']:.2f}",
+                f"{row['of_memcpy']:.2f}",
+            ]
+
+
+class Weights(Record):
+    """``.. weights-table::`` - what each block format costs on real weights."""
+
+    file = "weights.json"
+
+    def _facts(self, data: Any) -> str:
+        total = sum(t["shape"][0] * t["shape"][1] for t in data["tensors"])
+        versions = ", ".join(f"{name} {number}" for name, number in data["versions"].items())
+        return (
+            f"Recorded {data['date']} with {versions}: {len(data['tensors'])} matrices of {data['source']}, "
+            f"{total:,} weights, file SHA-256 {data['sha256'][:16]}…."
+        )
+
+    def _tables(self, data: Any) -> Iterable[Table]:
+        header = ["format", "bits per weight", "matrices that fit", "relative RMSE", "RMSE", "largest error"]
+        rows: list[list[Cell]] = []
+        for f in sorted(data["formats"], key=lambda f: (f["bits_per_weight"], f["fitting"]["relative_rmse"])):
+            common = f["common"]
+            row: list[Cell] = [f["format"], f"{f['bits_per_weight']:.4g}"]
+            row += [str(f["fitting"]["tensors"]), f"{f['fitting']['relative_rmse']:.3%}"]
+            row += [f"{f['fitting']['rmse']:.3g}", f"{f['fitting']['max_error']:.3g}"]
+            rows.append([*row, f"{common['relative_rmse']:.3%}" if common else ""])
+        yield "All formats", [*header, "relative RMSE where all fit"], rows
+
+
+def setup(app: Sphinx) -> dict[str, bool]:
+    """Register the directives."""
+    app.add_directive("block-speed-table", BlockSpeed)
+    app.add_directive("weights-table", Weights)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}
