@@ -1,7 +1,8 @@
 /*
  * The public interface of the C core.  Everything between the two marks is, to the letter, native.cdef.txt; a test keeps
- * the two equal.  No function allocates, prints or calls Python; each computes in the default floating-point environment
- * and leaves the caller's control bits and accrued flags as they were (clauses NUM-ENV-2, NUM-ENV-3).
+ * the two equal.  No function calls Python; none but those of the team allocates or, when asked to, prints.  Each computes in
+ * the default floating-point environment and leaves the caller's control bits and accrued flags as they were (clauses
+ * NUM-ENV-2, NUM-ENV-3).
  * Buffers may have any alignment.  Arguments are checked by the caller unless a status says otherwise.
  */
 #ifndef FUCINA_H
@@ -151,6 +152,59 @@ enum {
 };
 fc_status fc_operate_f32(int operation, uint32_t a, uint32_t b, uint32_t *out);
 fc_status fc_operate_f64(int operation, uint64_t a, uint64_t b, uint64_t *out);
+
+/* team: workers that run chunks beside the calling thread (team/team.c).  A task must not end by any other way than returning.
+   Outcomes: SERIAL, every chunk ran on the caller in order; PARALLEL, every chunk ran once; FORKED, this is the child of a
+   fork inside a task and chunks that workers had claimed are lost.  open starts no thread; close refuses, 0, while a dispatch
+   runs.  begin and finish are a dispatch of one task that is joined later, by any one thread; begin refuses, 0, a second */
+enum {
+    FC_TEAM_SERIAL,
+    FC_TEAM_PARALLEL,
+    FC_TEAM_FORKED,
+    FC_TEAM_OUT_OF_MEMORY
+};
+typedef void (*fc_team_task)(void *context, size_t chunk);
+struct fc_team;
+struct fc_team *fc_team_open(size_t workers);
+int fc_team_close(struct fc_team *team);
+size_t fc_team_workers(const struct fc_team *team);
+int fc_team_chunks(struct fc_team *team, size_t chunks, fc_team_task run, void *context);
+int fc_team_begin(struct fc_team *team, fc_team_task run, void *context);
+int fc_team_finish(struct fc_team *team);
+/* the process's own team, which the bulk functions use (team/process.c) */
+void fc_team_run(size_t chunks, fc_team_task run, void *context);
+void fc_team_shut(void);
+
+/* team: a dependency graph, the first `initial` tasks runnable; SERIAL: the team is not there and nothing ran (team/chain.c) */
+enum {
+    FC_CHAIN_QUEUED,
+    FC_CHAIN_TWICE,
+    FC_CHAIN_MISSING,
+    FC_CHAIN_RANGE
+};
+struct fc_chain;
+struct fc_chain_report {
+    int violation;
+    size_t index;
+    size_t count;
+};
+typedef void (*fc_chain_task)(void *context, size_t index, struct fc_chain *chain);
+int fc_chain_enqueue(struct fc_chain *chain, size_t index);
+int fc_team_chained(struct fc_team *team, size_t tasks, size_t initial, fc_chain_task run, void *context,
+                    struct fc_chain_report *report);
+
+/* team: its size; a count of 0 is unknown, or none.  The environment's knobs: 0 for unset (team/sizing.c) */
+size_t fc_max_threads(void);
+void fc_set_max_threads(size_t count);
+size_t fc_cpu_thread_count(size_t limit);
+size_t fc_physical_cpu_count(void);
+size_t fc_performance_cpu_count(void);
+size_t fc_cgroup_cpu_budget(void);
+size_t fc_schedulable_cores(void);
+int fc_env_positive(const char *name, uint64_t *out);
+int fc_env_spin_budget(uint32_t *out);
+/* the probes on another tree of /sys and /proc, for tests */
+void fc_probe_cpus(const char *root, size_t *cores, size_t *cpu_budget);
 /* cdef end */
 
 #endif

@@ -3,7 +3,7 @@
 #define FC_TESTS_CHECK_H
 #include <stdio.h>
 
-static unsigned long check_count, check_failures;
+static _Atomic unsigned long check_count, check_failures; /* threads check too */
 
 #define CHECK(condition, ...)                                                                                               \
     do {                                                                                                                    \
@@ -18,7 +18,7 @@ static unsigned long check_count, check_failures;
 
 /* A program that checked nothing has not passed. */
 static int check_report(void) {
-    printf("%lu checks, %lu failed\n", check_count, check_failures);
+    printf("%lu checks, %lu failed\n", (unsigned long)check_count, (unsigned long)check_failures);
     return check_failures || !check_count;
 }
 

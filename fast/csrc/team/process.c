@@ -1,0 +1,68 @@
+/* The team that the library's own bulk functions share: one per process, made by the first call that is large enough. */
+#include "core/environment.h"
+#include "team/bulk.h"
+#include "team/team.h"
+
+static struct fc_team process_team;
+static pthread_once_t made = PTHREAD_ONCE_INIT;
+static void make(void) { fc_team_make(&process_team, 0); }
+
+/* Whether the caller has the team now, in the size that is asked for. */
+static int take(void) {
+    if (fc_team_inside()) return 0;
+    const size_t workers = fc_cpu_thread_count(FC_MAX_THREADS) - 1;
+    if (!workers) return 0;
+    pthread_once(&made, make);
+    if (!fc_team_take(&process_team)) return 0;
+    if (process_team.workers != workers) {
+        fc_team_end(&process_team);
+        process_team.workers = workers;
+    }
+    return 1;
+}
+
+/* Clauses: TEAM-SERIAL-1, TEAM-LAZY-1, TEAM-ENV-1 */
+void fc_team_run(size_t chunks, fc_team_task run, void *context) {
+    int outcome = FC_TEAM_SERIAL;
+    const fc_environment caller = fc_environment_enter();
+    if (chunks > 1 && take()) {
+        outcome = fc_team_dispatch(&process_team, chunks, run, context);
+        fc_team_give(&process_team);
+    }
+    if (outcome == FC_TEAM_SERIAL) fc_team_serial(chunks, run, context);
+    fc_environment_leave(caller);
+}
+
+/* Clause: TEAM-END-1 */
+void fc_team_shut(void) {
+    pthread_once(&made, make);
+    if (fc_team_inside() || !fc_team_take(&process_team)) return; /* in use by a thread that outlives the main one */
+    fc_team_end(&process_team);
+    fc_team_give(&process_team);
+}
+
+/* -- bulk work in pieces */
+struct bulk {
+    fc_piece *piece;
+    void *context;
+    size_t n, step;
+};
+
+static void run_piece(void *context, size_t chunk) {
+    const struct bulk *bulk = context;
+    const size_t start = chunk * bulk->step, left = bulk->n - start;
+    bulk->piece(bulk->context, start, left < bulk->step ? left : bulk->step);
+}
+
+/* Clause: TEAM-BULK-1 */
+void fc_bulk(size_t n, size_t least, size_t grain, fc_piece *piece, void *context) {
+    enum { PIECES = 16 }; /* per participant: what one is late is a sixteenth of its part */
+    size_t participants;
+    if (n < least || fc_team_inside() || (participants = fc_cpu_thread_count(FC_MAX_THREADS)) == 1) {
+        piece(context, 0, n);
+        return;
+    }
+    const size_t even = n / (participants * PIECES);
+    struct bulk bulk = {piece, context, n, even > grain ? even / grain * grain : grain};
+    fc_team_run((n + bulk.step - 1) / bulk.step, run_piece, &bulk);
+}

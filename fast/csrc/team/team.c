@@ -1,0 +1,369 @@
+/* Teams: workers, dispatch, join, fork.  How it works is told in team.h. */
+#define _GNU_SOURCE
+#include "team/team.h"
+#include "core/environment.h"
+#include "core/fault.h"
+#include <signal.h>
+#include <stdlib.h>
+#include <time.h>
+#if defined(__APPLE__)
+#include <pthread/qos.h>
+#endif
+
+enum { INDEX_BITS = 24 };
+#define INDEX_MASK (((uint64_t)1 << INDEX_BITS) - 1)
+
+static _Thread_local int inside;
+
+int fc_team_inside(void) { return inside; }
+
+uint64_t fc_team_clock(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
+}
+
+/* -- fork: the child has the thread that forked and no other, so every team there starts afresh */
+static pthread_mutex_t registry = PTHREAD_MUTEX_INITIALIZER;
+static pthread_once_t registered = PTHREAD_ONCE_INIT;
+static struct fc_team *teams;
+
+static void before_fork(void) { pthread_mutex_lock(&registry); }
+static void in_parent(void) { pthread_mutex_unlock(&registry); }
+
+/* Clause: TEAM-FORK-1 */
+static void in_child(void) {
+    fc_wait_after_fork();
+    for (struct fc_team *t = teams; t; t = t->next) {
+        atomic_store(&t->epoch, atomic_load(&t->epoch) + 1);
+        t->started = FC_PLANT(FORK_KEEPS_TEAM, 0, t->started);
+        atomic_store(&t->sleepers, 0);
+        atomic_store(&t->stop, 0);
+        /* a dispatcher that forked in a task of its own still has the team; any other is gone */
+        if (atomic_load(&t->dispatcher) != &inside) atomic_store(&t->busy, 0);
+    }
+    pthread_mutex_unlock(&registry);
+}
+
+static void watch_forks(void) { pthread_atfork(before_fork, in_parent, in_child); }
+
+static void enlist(struct fc_team *team) {
+    pthread_once(&registered, watch_forks);
+    pthread_mutex_lock(&registry);
+    team->next = teams;
+    if (teams) teams->previous = team;
+    teams = team;
+    pthread_mutex_unlock(&registry);
+}
+
+static void strike_off(struct fc_team *team) {
+    pthread_mutex_lock(&registry);
+    if (team->previous)
+        team->previous->next = team->next;
+    else
+        teams = team->next;
+    if (team->next) team->next->previous = team->previous;
+    pthread_mutex_unlock(&registry);
+}
+
+/* -- claiming: the same for the dispatcher and for workers */
+
+/* Run a claim: chunks claim * stride to (claim + 1) * stride.  Clauses: TEAM-ENV-1, TEAM-CHUNKS-1 */
+static void run_claim(struct fc_team *team, fc_team_task run, void *context, uint32_t claim) {
+    const size_t stride = atomic_load_explicit(&team->stride, memory_order_relaxed);
+    const size_t chunks = atomic_load_explicit(&team->chunks, memory_order_relaxed), first = claim * stride;
+    const size_t last = chunks - first < stride ? chunks : first + stride;
+    for (size_t chunk = first; chunk < last; chunk++) {
+        if (!FC_PLANTED(ENVIRONMENT_OF_CREATOR)) (void)fc_environment_enter(); /* whatever the creator, or a task, has left */
+        run(context, chunk);
+    }
+}
+
+void fc_team_serial(size_t chunks, fc_team_task run, void *context) {
+    for (size_t chunk = 0; chunk < chunks; chunk++) {
+        if (!FC_PLANTED(ENVIRONMENT_OF_CREATOR)) (void)fc_environment_enter();
+        run(context, chunk);
+    }
+}
+
+/* Claim and run until nothing is left; returns how many claims were run.  `traced` is NULL unless profiling. */
+static uint32_t work(struct fc_team *team, struct fc_trace *traced) {
+    uint32_t count = 0;
+    uint64_t ticket = atomic_load_explicit(&team->ticket, memory_order_acquire);
+    for (;;) {
+        /* These may already be those of a later dispatch.  Then the ticket has been closed before the write that was read
+           here, and the swap fails. */
+        const uint32_t claims = atomic_load_explicit(&team->claims, memory_order_acquire);
+        fc_team_task run = atomic_load_explicit(&team->run, memory_order_acquire);
+        void *context = atomic_load_explicit(&team->context, memory_order_acquire);
+        const uint32_t index = (uint32_t)(ticket & INDEX_MASK);
+        if (index >= claims) return count;
+        if (!atomic_compare_exchange_weak_explicit(&team->ticket, &ticket, ticket + 1, memory_order_acq_rel, memory_order_acquire)) continue;
+        if (traced && !traced->first) traced->first = fc_team_clock();
+        if (!FC_PLANTED(LAST_CHUNK_LOST) || index + 1 < claims) run_claim(team, run, context, index);
+        if (FC_PLANTED(CHUNK_TWICE) && index == 1) run_claim(team, run, context, index);
+        count++;
+        if (traced) {
+            traced->end = fc_team_clock();
+            traced->tasks++;
+        }
+        ticket++;
+    }
+}
+
+/* -- workers */
+
+/* macOS: away from the efficiency cores, on which every join would wait for the slowest */
+static void prefer_performance_cores(void) {
+#if defined(__APPLE__)
+    static _Thread_local int done;
+    if (!done) pthread_set_qos_class_self_np(QOS_CLASS_USER_INITIATED, 0);
+    done = 1;
+#endif
+}
+
+/* Wait until the bell differs from what was last heard: spin, then park.  Clause: TEAM-SPIN-1 */
+static uint32_t listen(struct fc_team *team, uint32_t heard) {
+    uint32_t now = heard;
+    for (uint32_t turn = team->spin; turn; turn--) {
+        now = atomic_load_explicit(&team->bell, memory_order_acquire);
+        if (now != heard) return now;
+        fc_pause();
+    }
+    atomic_fetch_add(&team->sleepers, 1);
+    /* sequentially consistent on both sides: either this look sees the bell, or the dispatcher sees the sleeper */
+    while ((now = atomic_load(&team->bell)) == heard) fc_wait(&team->bell, heard, FC_WAIT_FOREVER);
+    atomic_fetch_sub(&team->sleepers, 1);
+    return now;
+}
+
+static void *worker_main(void *argument) {
+    struct fc_seat *seat = argument;
+    struct fc_team *team = seat->team;
+    const uint32_t epoch = seat->epoch;
+    uint32_t heard = seat->bell;
+    inside = 1;
+    prefer_performance_cores();
+    for (;;) {
+        heard = listen(team, heard);
+        if (atomic_load(&team->stop)) break;
+        struct fc_trace *trace = team->profiling ? &team->traces[seat->index] : NULL;
+        const uint32_t count = work(team, trace);
+        /* forked in a task: this is the child, its only thread, and the dispatcher is not there */
+        if (atomic_load(&team->epoch) != epoch) break;
+        if (count) atomic_fetch_add_explicit(&team->done, count, memory_order_release);
+        if (trace) {
+            if (!trace->tasks) trace->end = fc_team_clock();
+            atomic_fetch_add_explicit(&team->arrived, 1, memory_order_release);
+        }
+    }
+    return NULL;
+}
+
+/* Signals belong to the program's own threads; those that a fault of the thread itself raises stay open. */
+static void block_signals(sigset_t *before) {
+    sigset_t all;
+    const int own[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGTRAP, SIGSYS, SIGPROF};
+    sigfillset(&all);
+    for (size_t i = 0; i < sizeof own / sizeof own[0]; i++) sigdelset(&all, own[i]);
+    pthread_sigmask(SIG_SETMASK, &all, before);
+}
+
+/* Start what is missing; with fewer threads than wanted the team does the same work.  Clause: TEAM-LAZY-1 */
+static void start(struct fc_team *team) {
+    sigset_t before;
+    pthread_attr_t attributes;
+    if (team->started == team->workers) return;
+    if (!team->ready) {
+        const size_t participants = team->workers + 1;
+        const size_t most = fc_schedulable_cores();
+        const int over = most && participants > most;
+        uint32_t budget;
+        team->spin = fc_env_spin_budget(&budget) ? budget : over ? 0 : FC_SPIN;
+        team->join_spin = over ? FC_JOIN_SPIN_SHORT : FC_JOIN_SPIN;
+        const char *profile = getenv("FUCINA_POOL_PROFILE");
+        team->profiling = profile && profile[0] == '1' && !profile[1];
+        team->ready = 1;
+    }
+    pthread_attr_init(&attributes);
+    pthread_attr_setstacksize(&attributes, (size_t)8 << 20); /* musl's default is too small for Python tasks */
+    block_signals(&before);
+    while (team->started < team->workers) {
+        struct fc_seat *seat = &team->seats[team->started];
+        seat->team = team;
+        seat->index = (uint32_t)team->started + 1;
+        seat->epoch = atomic_load(&team->epoch);
+        seat->bell = atomic_load(&team->bell);
+        if (pthread_create(&seat->thread, &attributes, worker_main, seat) != 0) break;
+        team->started++;
+    }
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    pthread_attr_destroy(&attributes);
+}
+
+/* -- one dispatcher at a time */
+
+int fc_team_take(struct fc_team *team) {
+    if (atomic_load_explicit(&team->busy, memory_order_relaxed) || atomic_exchange(&team->busy, 1)) return 0;
+    atomic_store(&team->dispatcher, &inside);
+    return 1;
+}
+
+void fc_team_give(struct fc_team *team) {
+    atomic_store(&team->dispatcher, NULL);
+    atomic_store(&team->busy, 0);
+}
+
+static void ring(struct fc_team *team, size_t wanted) {
+    atomic_fetch_add(&team->bell, 1);
+    const uint32_t sleepers = atomic_load(&team->sleepers);
+    if (sleepers) fc_wake(&team->bell, wanted < sleepers && !team->profiling ? (uint32_t)wanted : UINT32_MAX);
+}
+
+/* Wait until the workers have completed all claims that were not run here.  Clause: TEAM-JOIN-1 */
+static int join(struct fc_team *team, uint32_t awaited, uint32_t epoch) {
+    uint32_t window = team->join_spin, done;
+    for (;;) {
+        for (uint32_t turn = window; turn; turn--) {
+            done = atomic_load_explicit(&team->done, memory_order_acquire);
+            if (done == awaited) break;
+            if (atomic_load_explicit(&team->epoch, memory_order_relaxed) != epoch) return FC_TEAM_FORKED;
+            fc_pause();
+        }
+        done = atomic_load_explicit(&team->done, memory_order_acquire);
+        if (done == awaited) return FC_TEAM_PARALLEL;
+        if (atomic_load(&team->epoch) != epoch) return FC_TEAM_FORKED;
+        fc_wait(&team->done, done, FC_JOIN_SLEEP); /* nobody wakes it: workers report by an addition and nothing else */
+        window = FC_JOIN_SPIN_SHORT;
+    }
+}
+
+/* Tell the workers what there is to do from claim `first` on.  The caller has the team. */
+static void publish(struct fc_team *team, size_t chunks, fc_team_task run, void *context, uint32_t first) {
+    const size_t stride = chunks / INDEX_MASK + 1;
+    const uint32_t claims = (uint32_t)((chunks + stride - 1) / stride);
+    const uint64_t dispatch = ((atomic_load_explicit(&team->ticket, memory_order_relaxed) >> INDEX_BITS) + 1) << INDEX_BITS;
+    /* closed first: with the old ticket still there, a late worker could read the new number of claims and take one more */
+    atomic_store_explicit(&team->ticket, dispatch | INDEX_MASK, memory_order_relaxed);
+    atomic_store_explicit(&team->run, run, memory_order_release);
+    atomic_store_explicit(&team->context, context, memory_order_release);
+    atomic_store_explicit(&team->chunks, chunks, memory_order_release);
+    atomic_store_explicit(&team->stride, stride, memory_order_release);
+    atomic_store_explicit(&team->claims, claims, memory_order_release);
+    atomic_store_explicit(&team->done, 0, memory_order_relaxed);
+    atomic_store_explicit(&team->ticket, dispatch | first, memory_order_release);
+    if (team->started) ring(team, claims - first);
+}
+
+int fc_team_dispatch(struct fc_team *team, size_t chunks, fc_team_task run, void *context) {
+    start(team);
+    if (!team->started) return FC_TEAM_SERIAL;
+    prefer_performance_cores();
+    const uint32_t epoch = atomic_load(&team->epoch);
+    struct fc_trace *trace = team->profiling ? &team->traces[0] : NULL;
+    uint64_t begin = 0;
+    if (trace) {
+        for (size_t i = 0; i <= team->started; i++) team->traces[i] = (struct fc_trace){0, 0, 0};
+        atomic_store(&team->arrived, 0);
+        begin = fc_team_clock();
+    }
+    publish(team, chunks, run, context, 1);
+    const int outer = inside;
+    inside = 1;
+    if (trace) trace->first = fc_team_clock();
+    run_claim(team, run, context, 0);
+    if (trace) {
+        trace->end = fc_team_clock();
+        trace->tasks = 1;
+    }
+    const uint32_t own = 1 + work(team, trace);
+    inside = outer;
+    const uint32_t claims = atomic_load_explicit(&team->claims, memory_order_relaxed);
+    const int outcome = FC_PLANTED(JOIN_MISSING) ? FC_TEAM_PARALLEL : join(team, claims - own, epoch);
+    if (trace && outcome == FC_TEAM_PARALLEL) {
+        while (atomic_load_explicit(&team->arrived, memory_order_acquire) < team->started) fc_pause();
+        fc_team_show(team, begin, fc_team_clock());
+    }
+    return outcome;
+}
+
+/* Clauses: TEAM-CHUNKS-1, TEAM-SERIAL-1, TEAM-ENV-1 */
+int fc_team_chunks(struct fc_team *team, size_t chunks, fc_team_task run, void *context) {
+    int outcome = FC_TEAM_SERIAL;
+    const fc_environment caller = fc_environment_enter();
+    if (chunks > 1 && team->workers && !inside && fc_team_take(team)) {
+        outcome = fc_team_dispatch(team, chunks, run, context);
+        fc_team_give(team);
+    }
+    if (outcome == FC_TEAM_SERIAL) fc_team_serial(chunks, run, context);
+    fc_environment_leave(caller);
+    return outcome;
+}
+
+/* -- a task beside the caller's own work: a dispatch of one chunk that is joined later */
+
+/* Clause: TEAM-ONESHOT-1 */
+int fc_team_begin(struct fc_team *team, fc_team_task run, void *context) {
+    if (!fc_team_take(team)) return 0;
+    start(team);
+    team->begun = atomic_load(&team->epoch);
+    if (team->profiling) {
+        for (size_t i = 0; i <= team->started; i++) team->traces[i] = (struct fc_trace){0, 0, 0};
+        atomic_store(&team->arrived, 0);
+    }
+    publish(team, 1, run, context, 0);
+    return 1;
+}
+
+/* Clause: TEAM-ONESHOT-1 */
+int fc_team_finish(struct fc_team *team) {
+    const int outer = inside;
+    const fc_environment caller = fc_environment_enter();
+    inside = 1;
+    const uint32_t own = work(team, NULL); /* the worker has not come for it yet: why wait? */
+    inside = outer;
+    fc_environment_leave(caller);
+    const int outcome = join(team, 1 - own, team->begun);
+    if (team->profiling && outcome == FC_TEAM_PARALLEL)
+        while (atomic_load_explicit(&team->arrived, memory_order_acquire) < team->started) fc_pause();
+    fc_team_give(team);
+    return outcome;
+}
+
+/* -- birth and end */
+
+void fc_team_make(struct fc_team *team, size_t workers) {
+    team->workers = workers < FC_MAX_THREADS ? workers : FC_MAX_THREADS - 1;
+    enlist(team);
+}
+
+/* Clause: TEAM-END-1 */
+void fc_team_end(struct fc_team *team) {
+    team->ready = 0; /* the next start reads the knobs again */
+    if (!team->started) return;
+    atomic_store(&team->stop, 1);
+    ring(team, UINT32_MAX);
+    for (size_t i = 0; i < team->started; i++) pthread_join(team->seats[i].thread, NULL);
+    team->started = 0;
+    atomic_store(&team->stop, 0);
+}
+
+struct fc_team *fc_team_open(size_t workers) {
+    struct fc_team *team = aligned_alloc(FC_LINE, (sizeof *team + FC_LINE - 1) / FC_LINE * FC_LINE);
+    if (team) {
+        *team = (struct fc_team){0};
+        fc_team_make(team, workers);
+    }
+    return team;
+}
+
+int fc_team_close(struct fc_team *team) {
+    if (!team) return 1;
+    if (inside || !fc_team_take(team)) return 0;
+    fc_team_end(team);
+    strike_off(team);
+    free(team);
+    return 1;
+}
+
+size_t fc_team_workers(const struct fc_team *team) { return team->workers; }
