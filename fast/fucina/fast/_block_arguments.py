@@ -82,9 +82,9 @@ def imatrix_option(dtype: DType, imatrix: Buffer | None, columns: int) -> Memory
         )
     require_finite("imatrix", memory, "BLOCK-IMATRIX-1")
     bits = np.frombuffer(memory.view, np.uint8).view(np.uint32)
-    negative = np.flatnonzero(bits > 0x80000000)  # a zero of either sign is no negative number
-    if negative.size:
-        first = int(negative[0])
+    negative = bits > 0x80000000  # a zero of either sign is no negative number
+    if negative.any():
+        first = int(negative.argmax())
         value = double_shown(cast_pattern(_F32, _F64, int(bits[first])))
         raise InvalidBounds(f"imatrix must not be negative, got imatrix[{first}] = {value}", clause="BLOCK-IMATRIX-1")
     return memory
@@ -134,9 +134,9 @@ def checked_indices(indices: npt.NDArray[Any], rows: int) -> npt.NDArray[np.uint
     Clauses: BLOCK-ROWS-2
     """
     flat = np.array(indices).reshape(-1)  # a copy: what is checked is what is used
-    outside = np.flatnonzero((flat < 0) | (flat >= rows)) if flat.size else flat
-    if outside.size:
-        first = int(outside[0])
+    outside = (flat < 0) | (flat >= rows)
+    if outside.any():
+        first = int(outside.argmax())
         place = ", ".join(str(int(i)) for i in np.unravel_index(first, indices.shape)) if indices.shape else ""
         raise IndexOutOfBounds(
             f"indices must lie in [0, {rows}), got indices[{place}] = {integer_shown(int(flat[first]))}",

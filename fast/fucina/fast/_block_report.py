@@ -1,6 +1,6 @@
 """What ``quant.validate`` looks for, format by format, on whole arrays of blocks.
 
-Only patterns and integers are looked at: a signalling NaN or a subnormal must not touch the caller's flags (NUM-ENV-3).
+Only patterns and integers are looked at: numbers would be read in the caller's floating-point environment.
 """
 
 from __future__ import annotations
@@ -56,13 +56,16 @@ def findings(dtype: DType, blocks: npt.NDArray[np.void]) -> Iterator[BlockFindin
         piece = blocks[start : start + PIECE]
         found = []
         for look in _looks(dtype, piece):
-            for block in np.flatnonzero(look.odd.any(axis=1)):
+            rows: list[bool] = look.odd.any(axis=1).tolist()
+            for block, has_odd in enumerate(rows):
+                if not has_odd:
+                    continue
                 odd = look.odd[block]
                 item = int(odd.argmax())
                 bits = int(look.bits[block, item])
-                rank = (int(block), order[look.field], KINDS.index(look.kind))
+                rank = (block, order[look.field], KINDS.index(look.kind))
                 made = BlockFinding(
-                    start + int(block), look.field, item, int(odd.sum()), look.kind, bits, look.reason.format(bits)
+                    start + block, look.field, item, int(odd.sum()), look.kind, bits, look.reason.format(bits)
                 )
                 found.append((rank, made))
         yield from (made for _, made in sorted(found, key=lambda pair: pair[0]))

@@ -25,6 +25,7 @@ from fucina.fast._block_buffers import (
 from fucina.fast._block_report import findings
 from fucina.fast._buffers import Memory, refuse_overlap, require_count, writing
 from fucina.fast._native import ffi, lib
+from fucina.fast.fpenv import raise_exceptions, test_exceptions
 from fucina.fast.geometry import storage
 from fucina.spec.errors import InvalidDataLength, InvalidShape, OverlappingMemory, UnencodableBlock
 from fucina.spec.quant import BlockReport, ErrorFigures
@@ -342,7 +343,12 @@ def validate(dtype: DType, blocks: Buffer) -> BlockReport:
     block_dtype(dtype)
     given = stored_blocks("blocks", blocks, dtype)
     held = np.frombuffer(given.memory.view, storage(dtype)) if given.count else np.empty(0, storage(dtype))
-    return BlockReport(dtype, given.count, tuple(findings(dtype, held)))
+    accrued = test_exceptions()  # numpy clears and raises flags even where it moves integers (NUM-ENV-3)
+    try:
+        found = tuple(findings(dtype, held))
+    finally:
+        raise_exceptions(accrued)
+    return BlockReport(dtype, given.count, found)
 
 
 def error(dtype: DType, values: Buffer) -> ErrorFigures:
