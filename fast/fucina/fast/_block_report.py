@@ -56,7 +56,7 @@ def findings(dtype: DType, blocks: npt.NDArray[np.void]) -> Iterator[BlockFindin
         piece = blocks[start : start + PIECE]
         found = []
         for look in _looks(dtype, piece):
-            rows: list[bool] = look.odd.any(axis=1).tolist()
+            rows: Any = look.odd.any(axis=1).tolist()
             for block, has_odd in enumerate(rows):
                 if not has_odd:
                     continue
