@@ -11,6 +11,7 @@ from fucina.fast._accelerate import of_bits
 from fucina.fast._arguments import cast_pattern, pattern, whole
 from fucina.fast._block_buffers import geometry_of, require_finite
 from fucina.fast._buffers import Memory, buffer_of, reading
+from fucina.fast._flags import kept_flags
 from fucina.fast._shown import double_shown, integer_shown, shown
 from fucina.spec.errors import (
     DTypeMismatch,
@@ -81,10 +82,11 @@ def imatrix_option(dtype: DType, imatrix: Buffer | None, columns: int) -> Memory
             clause="BLOCK-IMATRIX-1",
         )
     require_finite("imatrix", memory, "BLOCK-IMATRIX-1")
-    bits = np.frombuffer(memory.view, np.uint8).view(np.uint32)
-    negative = bits > 0x80000000  # a zero of either sign is no negative number
-    if negative.any():
+    with kept_flags():
+        bits = np.frombuffer(memory.view, np.uint8).view(np.uint32)
+        negative = bits > 0x80000000  # a zero of either sign is no negative number
         first = int(negative.argmax())
+    if negative[first]:
         value = double_shown(cast_pattern(_F32, _F64, int(bits[first])))
         raise InvalidBounds(f"imatrix must not be negative, got imatrix[{first}] = {value}", clause="BLOCK-IMATRIX-1")
     return memory

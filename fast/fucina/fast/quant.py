@@ -24,8 +24,8 @@ from fucina.fast._block_buffers import (
 )
 from fucina.fast._block_report import findings
 from fucina.fast._buffers import Memory, refuse_overlap, require_count, writing
+from fucina.fast._flags import kept_flags
 from fucina.fast._native import ffi, lib
-from fucina.fast.fpenv import raise_exceptions, test_exceptions
 from fucina.fast.geometry import storage
 from fucina.spec.errors import InvalidDataLength, InvalidShape, OverlappingMemory, UnencodableBlock
 from fucina.spec.quant import BlockReport, ErrorFigures
@@ -302,7 +302,8 @@ def dequantize_rows(
             f"blocks must hold whole rows of {row_blocks} blocks ({row_len} elements), got {given.count} blocks",
             clause="BLOCK-ROWS-1",
         )
-    chosen = arguments.checked_indices(wanted, given.count // row_blocks)
+    with kept_flags():
+        chosen = arguments.checked_indices(wanted, given.count // row_blocks)
     result, filled = _f32_target(out, (*wanted.shape, row_blocks * geometry_of(dtype).elements), "BLOCK-ROWS-1")
     refuse_overlap("blocks", given.memory, "out", filled, "BLOCK-OUT-1")
     if np.shares_memory(wanted, result):
@@ -343,11 +344,8 @@ def validate(dtype: DType, blocks: Buffer) -> BlockReport:
     block_dtype(dtype)
     given = stored_blocks("blocks", blocks, dtype)
     held = np.frombuffer(given.memory.view, storage(dtype)) if given.count else np.empty(0, storage(dtype))
-    accrued = test_exceptions()  # numpy clears and raises flags even where it moves integers (NUM-ENV-3)
-    try:
+    with kept_flags():
         found = tuple(findings(dtype, held))
-    finally:
-        raise_exceptions(accrued)
     return BlockReport(dtype, given.count, found)
 
 
