@@ -3,6 +3,8 @@
 #include "core/environment.h"
 #include "core/fault.h"
 #include "fucina.h"
+#include "team/bulk.h"
+#include <stdatomic.h>
 #include <string.h>
 
 static const fc_block_kernels *kernels_of(int dtype) {
@@ -10,39 +12,102 @@ static const fc_block_kernels *kernels_of(int dtype) {
     return &fc_kernels_in_force()->blocks[dtype - FC_SCALAR_DTYPES];
 }
 
+/*
+ * Blocks on the process's team: they are independent (BLOCK-CHUNK-1), so any ranges of them give the same bytes.  Below so
+ * many values one thread is as fast, a worker that has to be woken included; encoders cost ten times and more what decoders do.
+ */
+enum { LEAST_DECODED = 1 << 17, GRAIN_DECODED = 1 << 14, LEAST_ENCODED = 1 << 14, GRAIN_ENCODED = 1 << 11 };
+
+struct decoding {
+    fc_decode_kernel *decode;
+    const uint8_t *blocks;
+    float *out;
+    size_t bytes, elements; /* of a block */
+    const uint64_t *indices; /* of the rows that are decoded, NULL for all blocks in order */
+    size_t row_blocks;
+};
+
+/* Clauses: BLOCK-DECODE-1, BLOCK-CHUNK-1 */
+static void decode_piece(void *context, size_t start, size_t n) {
+    const struct decoding *d = context;
+    d->decode(d->blocks + start * d->bytes, d->out + start * d->elements, n);
+}
+
+/* A range of the blocks that come out, which may begin and end inside a row.  Clauses: BLOCK-ROWS-1, BLOCK-CHUNK-1 */
+static void decode_rows_piece(void *context, size_t start, size_t n) {
+    const struct decoding *d = context;
+    while (n) {
+        const size_t row = start / d->row_blocks, place = start % d->row_blocks, left = d->row_blocks - place;
+        const size_t step = n < left ? n : left;
+        d->decode(d->blocks + ((size_t)d->indices[row] * d->row_blocks + place) * d->bytes, d->out + start * d->elements, step);
+        start += step;
+        n -= step;
+    }
+}
+
 /* Clauses: BLOCK-DECODE-1, BLOCK-CHUNK-1 */
 fc_status fc_dequantize(int dtype, const void *blocks, float *out, size_t n) {
     const fc_block_kernels *kernels = kernels_of(dtype);
-    if (!kernels) return FC_BAD_DTYPE;
+    struct fc_dtype_info info;
+    if (!kernels || fc_dtype_info(dtype, &info) != FC_OK) return FC_BAD_DTYPE;
+    const size_t elements = (size_t)info.block_size;
     const fc_environment caller = fc_environment_enter();
-    kernels->decode(blocks, out, n);
+    struct decoding d = {kernels->decode, blocks, out, (size_t)info.byte_size, elements, NULL, 0};
+    fc_bulk(n, LEAST_DECODED / elements, GRAIN_DECODED / elements, decode_piece, &d);
     fc_environment_leave(caller);
     return FC_OK;
 }
 
+struct encoding {
+    fc_encode_kernel *encode;
+    const char *values;
+    uint8_t *blocks;
+    size_t bytes, elements; /* of a block */
+    fc_encoding how;
+    _Atomic size_t bad; /* the first block that cannot be encoded, of those found so far */
+};
+
+/* Clauses: BLOCK-ENCODE-1, BLOCK-CHUNK-1, BLOCK-REJECT-1 */
+static void encode_piece(void *context, size_t start, size_t n) {
+    enum { PIECE = 4096 }; /* floats copied at a time where the values are misaligned: 16 KiB of stack */
+    struct encoding *e = context;
+    fc_encoding how = e->how;
+    const char *values = e->values + start * e->elements * sizeof(float);
+    uint8_t *blocks = e->blocks + start * e->bytes;
+    size_t done = 0;
+    how.first += FC_PLANT(PIECES_RESTART, start, 0 * start);
+    if (start > atomic_load_explicit(&e->bad, memory_order_relaxed)) return; /* nobody will look at these */
+    if ((uintptr_t)values % sizeof(float) == 0) {
+        done = e->encode((const float *)(const void *)values, blocks, n, &how);
+    } else {
+        float piece[PIECE];
+        const size_t most = PIECE / e->elements;
+        size_t step = 0, took = 0;
+        for (; done < n && took == step; done += took) {
+            step = n - done < most ? n - done : most;
+            memcpy(piece, values + done * e->elements * sizeof(float), step * e->elements * sizeof(float));
+            took = e->encode(piece, blocks + done * e->bytes, step, &how);
+            how.first += took;
+        }
+    }
+    if (done < n) {
+        size_t before = atomic_load(&e->bad);
+        const size_t bad = start + done;
+        while ((bad < before || FC_PLANTED(LATER_BAD_BLOCK)) && !atomic_compare_exchange_weak(&e->bad, &before, bad)) {}
+    }
+}
+
 /* Clauses: BLOCK-ENCODE-1, BLOCK-CHUNK-1, BLOCK-REJECT-1 */
 fc_status fc_quantize(int dtype, const void *values, void *blocks, size_t n, const struct fc_quantize_options *options, size_t *encoded) {
-    enum { PIECE = 4096 }; /* floats copied at a time where the values are misaligned: 16 KiB of stack */
     const fc_block_kernels *kernels = kernels_of(dtype);
     struct fc_dtype_info info;
     if (!kernels || fc_dtype_info(dtype, &info) != FC_OK) return FC_BAD_DTYPE;
+    const size_t elements = (size_t)info.block_size;
     const fc_environment caller = fc_environment_enter();
-    fc_encoding how = {options->importance, options->row_blocks, options->first, (float)fc_environment_pin(options->scale), options->search};
-    if ((uintptr_t)values % sizeof(float) == 0) {
-        *encoded = kernels->encode(values, blocks, n, &how);
-    } else {
-        float piece[PIECE];
-        const size_t most = PIECE / (size_t)info.block_size;
-        const char *from = values;
-        size_t done = 0, step = 0, took = 0;
-        for (; done < n && took == step; done += took) {
-            step = n - done < most ? n - done : most;
-            memcpy(piece, from + done * (size_t)info.block_size * sizeof(float), step * (size_t)info.block_size * sizeof(float));
-            how.first = options->first + done;
-            took = kernels->encode(piece, (uint8_t *)blocks + done * (size_t)info.byte_size, step, &how);
-        }
-        *encoded = done;
-    }
+    struct encoding e = {kernels->encode, values, blocks, (size_t)info.byte_size, elements,
+                         {options->importance, options->row_blocks, options->first, (float)fc_environment_pin(options->scale), options->search}, n};
+    fc_bulk(n, LEAST_ENCODED / elements, GRAIN_ENCODED / elements, encode_piece, &e);
+    *encoded = atomic_load(&e.bad);
     fc_environment_leave(caller);
     return *encoded == n ? FC_OK : FC_BAD_BLOCK;
 }
@@ -69,9 +134,10 @@ fc_status fc_dequantize_rows(int dtype, const void *blocks, size_t row_blocks, c
     const fc_block_kernels *kernels = kernels_of(dtype);
     struct fc_dtype_info info;
     if (!kernels || fc_dtype_info(dtype, &info) != FC_OK) return FC_BAD_DTYPE;
-    const size_t row_bytes = row_blocks * (size_t)info.byte_size, row_len = row_blocks * (size_t)info.block_size;
+    const size_t elements = (size_t)info.block_size;
     const fc_environment caller = fc_environment_enter();
-    for (size_t i = 0; i < n; i++) kernels->decode((const uint8_t *)blocks + indices[i] * row_bytes, out + i * row_len, row_blocks);
+    struct decoding d = {kernels->decode, blocks, out, (size_t)info.byte_size, elements, indices, row_blocks};
+    fc_bulk(n * row_blocks, LEAST_DECODED / elements, GRAIN_DECODED / elements, decode_rows_piece, &d);
     fc_environment_leave(caller);
     return FC_OK;
 }
