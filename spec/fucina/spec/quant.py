@@ -49,7 +49,8 @@ class BlockReport:
         return all(finding.kind == "subnormal" for finding in self.findings)
 
     def __str__(self) -> str:
-        head = f"{self.dtype.name}: {self.blocks} blocks, {len(self.findings)} findings"
+        count = f"{len(self.findings)} finding{'s' if len(self.findings) != 1 else ''}"
+        head = f"{self.dtype.name}: {self.blocks} blocks, {count}"
         return "\n".join([head, *(f"  block {f.block}, {f.field}[{f.item}]: {f.reason}" for f in self.findings)])
 
 
