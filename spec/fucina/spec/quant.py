@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ class BlockFinding:
 
     ``block`` is the index in C order.  ``item`` is the first item of the field that shows it (0 in a plain field),
     ``count`` the number of items that do; ``bits`` is what that first item holds, as an unsigned integer, and
-    ``reason`` says in words what it means.
+    ``reason`` says in words what it means.  The words are no part of the contract: findings compare without them.
     """
 
     block: int
@@ -29,7 +29,7 @@ class BlockFinding:
     count: int
     kind: FindingKind
     bits: int
-    reason: str
+    reason: str = field(repr=False, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
