@@ -166,8 +166,8 @@ class RngPart(Protocol):
 class QuantPart(Protocol):
     """The ``quant`` module of an implementation: chapter ``block``.
 
-    Blocks travel as an array of the format's packed struct (``BlockQ4_K`` and its siblings, clause BLOCK-STRUCT-1) or as
-    plain bytes; the values are f32.
+    Blocks travel as an array of the format's packed struct (``BlockQ4_K`` and its siblings, clause BLOCK-STRUCT-1) or
+    as plain bytes; the values are f32.
     """
 
     BlockQ1_0: np.dtype[np.void]
