@@ -9,12 +9,14 @@ from __future__ import annotations
 __all__ = [
     "ActiveExecScopeRequired",
     "ActiveExecScopeUnsupported",
+    "ChainViolation",
     "ConcurrentUse",
     "DTypeMismatch",
     "DivisionByZero",
     "EmptySelection",
     "ExportRefused",
     "FloatEnvironmentChanged",
+    "ForkedInTask",
     "FucinaError",
     "IndexOutOfBounds",
     "InvalidBounds",
@@ -168,7 +170,15 @@ class ScopeOrder(FucinaError, RuntimeError):
 
 
 class ConcurrentUse(FucinaError, RuntimeError):
-    """A context was driven from two threads at once."""
+    """A context, a team or a worker was used while it was in use already."""
+
+
+class ChainViolation(FucinaError, RuntimeError):
+    """A task of a chain became runnable twice, or never."""
+
+
+class ForkedInTask(FucinaError, RuntimeError):
+    """This is the child of a fork inside a task, and tasks that other threads had begun are not in it."""
 
 
 class ActiveExecScopeRequired(FucinaError, RuntimeError):

@@ -42,6 +42,8 @@ BASES = {
     "OverRelease": RuntimeError,
     "ScopeOrder": RuntimeError,
     "ConcurrentUse": RuntimeError,
+    "ChainViolation": RuntimeError,
+    "ForkedInTask": RuntimeError,
     "ActiveExecScopeRequired": RuntimeError,
     "ActiveExecScopeUnsupported": RuntimeError,
     "LeakedBuffers": RuntimeError,
