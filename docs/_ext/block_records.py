@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from docutils import nodes
 from records import Cell, Record, Table, missed
 from sphinx.application import Sphinx
 
@@ -84,8 +85,83 @@ class Weights(Record):
         yield "All formats", [*header, "relative RMSE where all fit"], rows
 
 
+class Peers(Record):
+    """``.. peers-table:: PART`` - agreement with other software; PART is ``agreement`` or ``fma``."""
+
+    file = "peers.json"
+    required_arguments = 1
+
+    def _facts(self, data: Any) -> str:
+        versions = ", ".join(f"{name} {number}" for name, number in data["versions"].items())
+        ggml = data["ggml"]
+        if self.arguments[0] == "agreement":
+            there = f"without ggml's C ({ggml['missing']})" if ggml["missing"] else f"ggml's C from {ggml['of']}"
+            return f"Recorded {data['date']} on {data['machine']}: {versions}, {there}, built with {ggml['strict']}."
+        rows = sum(sum(f["encode"]["contracted"].values()) for f in data["formats"])
+        matrices = sum(f["model"]["contracted"] for f in data["formats"])
+        total = sum(f["model"]["matrices"] for f in data["formats"])
+        affected = sum(f["model"]["contracted"] > 0 for f in data["formats"])
+        return (
+            f"Built once with {ggml['strict']} and once with {ggml['contracted']}, ggml's C gives other bytes for "
+            f"{matrices} of the {total} encodings of a matrix of {data['model']['source']}, in {affected} of "
+            f"{len(data['formats'])} formats, and for {rows:,} of the sample rows."
+        )
+
+    def _tables(self, data: Any) -> Iterable[Table]:
+        if self.arguments[0] == "agreement":
+            header = ["format", "decode: blocks", "gguf differs", "ggml differs"]
+            header += ["encode: blocks", "gguf differs", "ggml differs"]
+            yield "Blocks that differ from ours", header, [self._agreement(f) for f in data["formats"]]
+        else:
+            header = ["format", "sample rows", "differ with FMA", "blocks of the model", "differ with FMA"]
+            header += ["matrices", "differ with FMA", "ours, every level"]
+            yield "One source, two compilations; and ours", header, [self._contracted(f) for f in data["formats"]]
+
+    def _agreement(self, entry: Any) -> Sequence[Cell]:
+        cells: list[Cell] = [entry["format"]]
+        for part in ("decode", "encode"):
+            cells.append(f"{sum(entry[part]['blocks'].values()):,}")
+            for peer in ("gguf", "ggml"):
+                kinds = entry[part][peer]
+                count = None if kinds is None else sum(kinds.values())
+                cells.append("lacks it" if count is None else missed(f"{count:,}") if count else "0")
+        return cells
+
+    def _contracted(self, entry: Any) -> Sequence[Cell]:
+        rows, model = entry["encode"]["rows"], entry["model"]
+        counts = (sum(entry["encode"]["contracted"].values()), model["contracted_blocks"], model["contracted"])
+        first, second, third = (missed(f"{n:,}") if n else "0" for n in counts)
+        digests = set(model["sha256"].values())
+        same = nodes.literal("", min(digests)[:12] + "…") if len(digests) == 1 else missed("differ")
+        head: list[Cell] = [entry["format"], f"{sum(rows.values()):,}", first, f"{model['blocks']:,}", second]
+        return [*head, str(model["matrices"]), third, same]
+
+
+class Fuzz(Record):
+    """``.. fuzz-record::`` - what the fuzz driver did."""
+
+    file = "fuzz.json"
+
+    def _facts(self, data: Any) -> str:
+        decoded, encoded, refused = (
+            sum(f.get(kind, 0) for f in data["formats"])
+            for kind in ("decoded blocks", "encoded blocks", "refused arrays")
+        )
+        return (
+            f"Recorded {data['date']} on {data['machine']}: {data['minutes']} minutes under "
+            f"{' and '.join(data['sanitizers'])}, levels {', '.join(data['levels'])}; {data['cases']:,} cases, "
+            f"{decoded:,} blocks decoded, {encoded:,} encoded, {refused:,} arrays refused as they must be, no finding."
+        )
+
+    def _tables(self, data: Any) -> Iterable[Table]:
+        header = ["format", "decoded blocks", "encoded blocks", "refused arrays"]
+        yield "By format", header, [[f["format"], *(f"{f.get(k, 0):,}" for k in header[1:])] for f in data["formats"]]
+
+
 def setup(app: Sphinx) -> dict[str, bool]:
     """Register the directives."""
     app.add_directive("block-speed-table", BlockSpeed)
     app.add_directive("weights-table", Weights)
+    app.add_directive("peers-table", Peers)
+    app.add_directive("fuzz-record", Fuzz)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
