@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import array
+import os
+import subprocess
+import sys
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -91,3 +94,40 @@ def test_case_o_f06_the_mode_is_set_on_one_thread_only(impl: Any, name: str) -> 
             other.result()
     assert_bits(out, expected, what=f"O-F06, {name}")
     assert np.count_nonzero((out != 0) & (np.abs(out) < 2.0**-126)) > 100, "the results must be subnormal"
+
+
+_IMPORTED = """
+import importlib, sys
+from fucina.conformance.suite import environment as fpenv
+with fpenv.environment(sys.argv[2]):
+    before = fpenv.snapshot().control
+    impl = importlib.import_module(sys.argv[1])
+    imported = fpenv.snapshot().control
+from fucina.conformance.suite.work import calls, refused
+at_first = fpenv.snapshot().control
+for name, call in calls(impl).items():
+    call()
+for name, call in refused(impl).items():
+    try:
+        call()
+    except Exception:
+        pass
+print(before == imported, at_first == fpenv.snapshot().control, 5e-324 * float(len(sys.argv) - 2) != 0)
+"""
+
+
+@clause("NUM-ENV-3")
+@pytest.mark.parametrize("mode", ["nearest", "upward", "flush to zero"])
+def test_case_o_f02_importing_changes_nothing(target: Any, mode: str) -> None:
+    # in a process of its own, where it is imported for the first time
+    fpenv.needed()
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
+    ran = subprocess.run(
+        [sys.executable, "-c", _IMPORTED, target.module_name, mode],
+        capture_output=True,
+        text=True,
+        env=environment,
+        timeout=300,
+        check=False,
+    )
+    assert ran.stdout == "True True True\n", f"O-F02, {mode}: {ran.stdout}{ran.stderr.strip()[-300:]}"
