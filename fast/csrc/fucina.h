@@ -2,7 +2,7 @@
  * The public interface of the C core.  Everything between the two marks is, to the letter, native.cdef.txt; a test keeps
  * the two equal.  No function calls Python; none but those of the team allocates or, when asked to, prints.  Each computes in
  * the default floating-point environment and leaves the caller's control bits and accrued flags as they were (clauses
- * NUM-ENV-2, NUM-ENV-3).
+ * NUM-ENV-2, NUM-ENV-3); but those of fpenv, whose subject is the caller's environment.
  * Buffers may have any alignment.  Arguments are checked by the caller unless a status says otherwise.
  */
 #ifndef FUCINA_H
