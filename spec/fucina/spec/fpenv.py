@@ -74,7 +74,8 @@ class Exceptions:
 
     Parameters
     ----------
-    invalid, division_by_zero, overflow, underflow, inexact, denormal : bool, default False
+    invalid, division_by_zero, overflow, underflow, inexact, denormal : bool
+        Whether it was raised; False where it is not said.
 
     Clauses: FPENV-EXC-1, FPENV-EXC-2
     """
