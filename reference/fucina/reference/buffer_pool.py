@@ -357,8 +357,9 @@ class BufferPool:
             error.add_note(str(leaked))
 
     def __repr__(self) -> str:
-        end = " deinited" if self._closed else ""
-        return f"<BufferPool cached_bytes={self.cached_bytes()} outstanding={self.outstanding_buffers()}{end}>"
+        if self._closed:
+            return "<BufferPool deinited>"
+        return f"<BufferPool cached_bytes={self.cached_bytes()} outstanding={self.outstanding_buffers()}>"
 
     def _refuse_copy(self, *_: object) -> NoReturn:
         raise NotCopyable("a BufferPool cannot be copied or pickled", clause="POOL-TYPE-1")

@@ -120,7 +120,9 @@ class ExecContext(Construction, LayoutMethods, RawOperations, ScopeMethods):
             error.add_note(str(leaked))
 
     def __repr__(self) -> str:
-        return f"<ExecContext{' deinited' if self._rt.closed else ''} scope_depth={self._rt.scope_depth}>"
+        if self._rt.closed:
+            return "<ExecContext deinited>"
+        return f"<ExecContext scope_depth={self._rt.scope_depth} outstanding={self._rt.buffers.outstanding_buffers()}>"
 
     def _refuse_copy(self, *_: object) -> NoReturn:
         raise NotCopyable("an ExecContext cannot be copied or pickled", clause="CONTEXT-COPY-2")

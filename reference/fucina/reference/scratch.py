@@ -114,8 +114,9 @@ class ScratchLease:
             self.release()
 
     def __repr__(self) -> str:
-        state = "released" if self._lent is None else f"{self._lent.capacity} bytes"
-        return f"<ScratchLease {self._count} x {self._form} {state}>"
+        if self._lent is None:
+            return "<ScratchLease released>"
+        return f"<ScratchLease items={self._count} dtype={self._form}>"
 
     def _refuse_copy(self, *_: object) -> NoReturn:
         raise NotCopyable("a ScratchLease cannot be copied or pickled", clause="POOL-SCRATCH-1")
