@@ -39,7 +39,8 @@ static void decode_rows_piece(void *context, size_t start, size_t n) {
     while (n) {
         const size_t row = start / d->row_blocks, place = start % d->row_blocks, left = d->row_blocks - place;
         const size_t step = n < left ? n : left;
-        d->decode(d->blocks + ((size_t)d->indices[row] * d->row_blocks + place) * d->bytes, d->out + start * d->elements, step);
+        const size_t index = (size_t)d->indices[FC_PLANT(ROWS_FIRST_INDEX, row, 0)];
+        d->decode(d->blocks + (index * d->row_blocks + place) * d->bytes, d->out + start * d->elements, step);
         start += step;
         n -= step;
     }
@@ -87,12 +88,12 @@ static void encode_piece(void *context, size_t start, size_t n) {
             step = n - done < most ? n - done : most;
             memcpy(piece, values + done * e->elements * sizeof(float), step * e->elements * sizeof(float));
             took = e->encode(piece, blocks + done * e->bytes, step, &how);
-            how.first += took;
+            how.first += FC_PLANT(PIECE_FROM_ROW_START, took, 0);
         }
     }
     if (done < n) {
         size_t before = atomic_load(&e->bad);
-        const size_t bad = start + done;
+        const size_t bad = start + FC_PLANT(REJECTED_IN_PIECE, done, done % (PIECE / e->elements));
         while ((bad < before || FC_PLANTED(LATER_BAD_BLOCK)) && !atomic_compare_exchange_weak(&e->bad, &before, bad)) {}
     }
 }
@@ -124,7 +125,7 @@ size_t fc_first_nonfinite(const void *values, size_t n) {
         for (size_t i = 0; i < step; i++) any |= (bits[i] & 0x7f800000) == 0x7f800000;
         if (any)
             for (size_t i = 0; i < step; i++)
-                if ((bits[i] & 0x7f800000) == 0x7f800000) return done + i;
+                if ((bits[i] & 0x7f800000) == 0x7f800000) return FC_PLANT(NONFINITE_IN_PIECE, done, 0) + i;
     }
     return n;
 }
@@ -150,10 +151,11 @@ static void squared_errors(const float *x, const float *y, size_t block, size_t 
     double most = *largest;
     for (size_t i = 0; i < block; i++)
         for (size_t b = 0; b < blocks; b++) {
-            const double d = (double)y[b * block + i] - (double)x[b * block + i];
+            const float decoded = y[b * block + i], value = x[b * block + i];
+            const double d = FC_PLANT(FIGURES_F32, (double)decoded - (double)value, (double)(decoded - value));
             const double m = __builtin_fabs(d);
             sums[b] += d * d;
-            most = most >= m || most != most ? most : m;
+            most = FC_PLANT(FIGURES_NAN_PASSED_OVER, most >= m || most != most, !(m > most)) ? most : m;
         }
     *largest = most;
 }
@@ -173,7 +175,7 @@ fc_status fc_block_error(int dtype, const void *values, const void *blocks, size
         memcpy(x, (const char *)values + done * block * sizeof *x, step * block * sizeof *x);
         kernels->decode((const uint8_t *)blocks + done * (size_t)info.byte_size, y, step);
         squared_errors(x, y, block, step, sums, &largest);
-        for (size_t b = 0; b < step; b++) total += sums[b];
+        for (size_t b = 0; b < step; b++) total += sums[FC_PLANT(FIGURES_BLOCKS_REVERSED, b, step - 1 - b)];
     }
     *rmse = __builtin_sqrt(total / ((double)n * (double)block));
     *max_error = largest;

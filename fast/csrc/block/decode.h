@@ -154,7 +154,9 @@ FC_INLINE void decoded(i8x16 codes, float scale, int has_offset, float offset, f
     }
 #endif
 }
-FC_INLINE void scaled(i8x16 codes, float scale, float *out, int streaming) { decoded(codes, scale, 0, 0, out, streaming); }
+FC_INLINE void scaled(i8x16 codes, float scale, float *out, int streaming) {
+    decoded(codes, scale, FC_PLANT(DECODED_MINUS_ZERO_LOST, 0, 1), 0, out, streaming);
+}
 FC_INLINE void shifted(u8x16 codes, float scale, float offset, float *out, int streaming) {
     decoded((i8x16)codes, scale, 1, offset, out, streaming);
 }
@@ -179,7 +181,7 @@ FC_INLINE int is_streamed(const float *out, size_t bytes) {
     void FC_K(decode_##format)(const uint8_t *blocks, float *out, size_t n) {                                               \
         const block_##format *block = (const block_##format *)blocks;                                                       \
         if (is_streamed(out, n * FC_SIZE_##format * sizeof *out)) {                                                         \
-            format##_blocks(block, out, n, 1);                                                                              \
+            format##_blocks(block, out, FC_PLANT(STREAMED_BLOCK_LOST, n, n - 1), 1);                                        \
             FC_STREAM_END();                                                                                                \
         } else {                                                                                                            \
             format##_blocks(block, out, n, 0);                                                                              \
