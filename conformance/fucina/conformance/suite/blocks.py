@@ -13,8 +13,10 @@ from fucina.conformance.compare import Mismatch, assert_bits
 from fucina.spec import GEOMETRY, DType
 
 __all__ = [
+    "CHOSEN_ROWS",
     "FORMATS",
     "MAY_REJECT",
+    "SEARCHES",
     "SLOW_ENCODERS",
     "WITH_IMPORTANCE",
     "Case",
@@ -24,6 +26,7 @@ __all__ = [
     "clause_of",
     "encode",
     "gaussian",
+    "misaligned",
     "random_blocks",
     "sizes",
 ]
@@ -43,6 +46,21 @@ SLOW_ENCODERS = {
     **dict.fromkeys((DType.q2_k, DType.q3_k, DType.q4_k, DType.q5_k, DType.q6_k, DType.iq4_xs, DType.iq4_nl), 20),
 }
 """Rows of 256 values that an implementation that is not quick encodes, of formats whose encoder searches."""
+
+SEARCHES: dict[DType, tuple[str, ...]] = {
+    DType.q6_k: ("BLOCK-SEARCH-1",),
+    DType.q3_k: ("BLOCK-SEARCH-2",),
+    **dict.fromkeys((DType.q2_k, DType.q4_k, DType.q5_k), ("BLOCK-SEARCH-3",)),
+    **dict.fromkeys((DType.iq4_nl, DType.iq4_xs), ("BLOCK-SEARCH-4",)),
+    **dict.fromkeys((DType.iq3_xxs, DType.iq3_s), ("BLOCK-SEARCH-5",)),
+    **dict.fromkeys((DType.iq2_xs, DType.iq2_s), ("BLOCK-SEARCH-6",)),
+    DType.iq2_xxs: ("BLOCK-SEARCH-6", "BLOCK-SEARCH-7"),
+    **dict.fromkeys((DType.iq1_s, DType.iq1_m), ("BLOCK-SEARCH-8",)),
+}
+"""The clauses of the searches that the encoders use."""
+
+CHOSEN_ROWS = {DType.iq2_xxs: (68,)}
+"""Rows that are encoded beside these, for they alone show a step: 68 has a magnitude below zero that rounds to -1."""
 
 
 def sizes(dtype: DType) -> tuple[int, int]:
@@ -139,6 +157,15 @@ def _binding(dtype: DType, kind: str, table: Any, rows: F32s, count: int) -> npt
 def gaussian(n: int, seed: int = 1, scale: float = 0.02) -> F32s:
     """Return values that look like weights."""
     return (np.random.default_rng(seed).standard_normal(n) * scale).astype(np.float32)
+
+
+def misaligned(values: F32s) -> F32s:
+    """Return the same values at an address that is no multiple of four."""
+    room = np.zeros(values.nbytes + 8, np.uint8)
+    start = 1 + -room.ctypes.data % 4
+    made = room[start : start + values.nbytes].view(np.float32).reshape(values.shape)
+    made[...] = values
+    return made
 
 
 def random_blocks(dtype: DType, n: int, seed: int = 1) -> Bytes:

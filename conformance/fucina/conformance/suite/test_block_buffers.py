@@ -304,6 +304,12 @@ def test_out_may_not_overlap_an_input(impl: Any) -> None:
             partial(impl.quant.dequantize_rows, Q8, blocks, 32, [0, 1], out=out),
         ):
             assert_raises(OverlappingMemory, "BLOCK-OUT-1", call, shows=("out", "blocks"), out=memory)
+    place = memory[768:784].view(np.int64)
+    call = partial(impl.quant.dequantize_rows, Q8, memory[:68], 32, place, out=memory[768:1024].view(np.float32))
+    assert_raises(OverlappingMemory, "BLOCK-OUT-1", call, shows=("out", "indices"), out=memory)
+    weights = np.zeros(256, np.float32)
+    call = partial(impl.quant.quantize, DType.iq2_xs, gaussian(256), imatrix=weights, out=weights.view(np.uint8)[9:83])
+    assert_raises(OverlappingMemory, "BLOCK-OUT-1", call, shows=("out", "imatrix"), out=weights)
     impl.quant.quantize(Q8, values, out=memory[256 : 256 + 68])
     impl.quant.dequantize(Q8, blocks, out=memory[580:836].view(np.float32))
 

@@ -17,10 +17,12 @@ from fucina.conformance.suite.blocks import (
     assert_blocks,
     encode,
     gaussian,
+    misaligned,
     random_blocks,
     sizes,
 )
 from fucina.conformance.suite.hostile import Acting
+from fucina.conformance.suite.pace import quick
 from fucina.spec import DType
 from fucina.spec.errors import (
     DTypeMismatch,
@@ -80,6 +82,17 @@ def test_importance_belongs_to_the_columns(impl: Any, dtype: DType) -> None:
         for b in (0, 1)
     ]
     assert_blocks(whole, np.concatenate(apart), dtype, "imatrix, block by block")
+
+
+@clause("BLOCK-IMATRIX-1", "BLOCK-CHUNK-1")
+@with_importance
+def test_importance_belongs_to_the_columns_at_any_address(impl: Any, dtype: DType) -> None:
+    # misaligned values may be copied piece by piece, and a piece need not end where a row does
+    rows = 7 if quick(impl) else 1
+    values, weights = gaussian(768 * rows).reshape(rows, 768), np.abs(gaussian(768, seed=9, scale=1))
+    expected = encode(impl, dtype, values, imatrix=weights)
+    got = encode(impl, dtype, misaligned(values), imatrix=misaligned(weights))
+    assert_blocks(got, expected, dtype, "imatrix, misaligned values")
 
 
 @clause("BLOCK-IMATRIX-1", "BLOCK-SEARCH-6", "BLOCK-SEARCH-8", "NUM-ARITH-1")
@@ -158,6 +171,15 @@ def test_the_first_block_without_an_answer_is_named(impl: Any, dtype: DType) -> 
             return
     # the sums of iq1 overflow too, and the block still has bytes
     assert dtype in (DType.iq1_s, DType.iq1_m), f"BLOCK-REJECT-1: {dtype.name} encodes values of 1e30"
+
+
+@clause("BLOCK-REJECT-1", "ERR-STATE-1")
+def test_the_block_without_an_answer_is_named_at_any_address(impl: Any) -> None:
+    values = np.zeros((40, 256), np.float32)
+    values[37:] = gaussian(768, seed=2, scale=1e30).reshape(3, 256)
+    out = sentinel(40 * sizes(DType.iq3_s)[1], np.uint8)
+    call = lambda: impl.quant.quantize(DType.iq3_s, misaligned(values), out=out)  # noqa: E731
+    assert_raises(UnencodableBlock, "BLOCK-REJECT-1", call, shows=("iq3_s", "block [37, 0]"), out=out)
 
 
 @clause("BLOCK-ROWS-1")

@@ -24,7 +24,7 @@ from fucina.conformance.suite.blocks import (
     random_blocks,
     sizes,
 )
-from fucina.conformance.suite.pace import quick
+from fucina.conformance.suite.pace import Note, quick, scaled
 from fucina.spec import DType
 
 each_format = pytest.mark.parametrize("dtype", FORMATS, ids=lambda d: d.name)
@@ -56,6 +56,19 @@ def test_a_decoded_block_depends_on_its_bytes_alone(impl: Any, dtype: DType) -> 
     assert_bits(
         mixed, whole[order], nan="any", dtype=DType.f32, what=f"{dtype.name}, another order", clause="BLOCK-CHUNK-1"
     )
+
+
+@clause("BLOCK-CHUNK-1")
+@each_format
+def test_a_large_array_is_decoded_as_a_small_one(impl: Any, dtype: DType, record_property: Note) -> None:
+    # results larger than the caches may be written in another way
+    times = scaled(impl, record_property, (48 << 20) // (4 * 37 * sizes(dtype)[0]), 2, f"{dtype.name}, repeated blocks")
+    blocks = random_blocks(dtype, 37)
+    once = impl.quant.dequantize(dtype, blocks.reshape(-1)).view(np.uint32)
+    many = impl.quant.dequantize(dtype, np.tile(blocks.reshape(-1), times)).view(np.uint32).reshape(times, -1)
+    nans = (once & 0x7FFFFFFF) > 0x7F800000
+    same = ((many == once) | (nans & ((many & 0x7FFFFFFF) > 0x7F800000))).all(axis=1)
+    assert same.all(), f"BLOCK-CHUNK-1: {dtype.name}, repetition {np.flatnonzero(~same)[0]} of {times} differs"
 
 
 @clause("BLOCK-CHUNK-1", "BLOCK-ENCODE-1")
@@ -137,6 +150,17 @@ def test_a_scale_of_minus_zero_turns_every_sign(impl: Any, dtype: DType) -> None
     if dtype in (DType.q4_1, DType.q5_1, DType.q2_k, DType.q4_k, DType.q5_k):
         return  # a zero minimum is added or subtracted: -0 + 0 is +0
     assert (found[0] ^ found[1] == 0x80000000).all(), f"BLOCK-DECODE-1: {dtype.name} loses the sign of a zero"
+
+
+@clause("BLOCK-SCAN-1", "BLOCK-Q41-2", "BLOCK-Q51-2")
+@pytest.mark.parametrize("dtype", [DType.q4_1, DType.q5_1], ids=lambda d: d.name)
+def test_of_equal_zeros_the_first_is_the_minimum(impl: Any, dtype: DType) -> None:
+    for first, later, bits in ((0.0, -0.0, 0x0000), (-0.0, 0.0, 0x8000)):
+        for place in (1, 7, 8, 31):
+            values = np.ones(32, np.float32)
+            values[0], values[place] = first, later
+            found = impl.quant.quantize(dtype, values)["m"][0]
+            assert found == bits, f"BLOCK-SCAN-1: {dtype.name}, {first} before {later}: the minimum is {found:#06x}"
 
 
 def _interesting() -> st.SearchStrategy[int]:

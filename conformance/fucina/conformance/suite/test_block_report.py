@@ -14,6 +14,7 @@ from fucina.conformance.suite.blocks import FORMATS, SLOW_ENCODERS, encode, gaus
 from fucina.spec import GEOMETRY, BlockFinding, BlockReport, DType, ErrorFigures
 from fucina.spec.errors import InvalidShape, NonFiniteValue
 
+Q4 = DType.q4_0
 each_format = pytest.mark.parametrize("dtype", FORMATS, ids=lambda d: d.name)
 F16_SCALES = [
     (d, field.name)
@@ -137,6 +138,22 @@ def test_findings_stand_in_order(impl: Any) -> None:
     found = [f.block for f in impl.quant.validate(DType.q2_k, blocks[:4000]).findings]
     assert found == sorted(found)
     assert found
+
+
+@clause("BLOCK-VALID-2")
+def test_blocks_are_counted_from_the_first(impl: Any) -> None:
+    blocks = np.zeros(40_000, impl.quant.BlockQ4_0)
+    odd = [3, 16_383, 16_384, 39_999]
+    blocks["d"][odd] = 0x7C00
+    assert [f.block for f in impl.quant.validate(Q4, blocks).findings] == odd
+
+
+@clause("BLOCK-VALID-2")
+def test_findings_of_a_block_stand_in_order(impl: Any) -> None:
+    blocks = np.zeros(2, impl.quant.BlockQ2_K)
+    blocks["d"], blocks["dmin"] = [0x7E00, 0x7C00], [0x7C00, 0x7E01]
+    found = [(f.block, f.field, f.kind) for f in impl.quant.validate(DType.q2_k, blocks).findings]
+    assert found == [(0, "d", "nan"), (0, "dmin", "inf"), (1, "d", "inf"), (1, "dmin", "nan")]
 
 
 @clause("BLOCK-FIGURES-1")

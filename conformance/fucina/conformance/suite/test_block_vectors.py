@@ -10,8 +10,10 @@ import pytest
 from fucina.conformance import clause, vectors
 from fucina.conformance.compare import assert_bits
 from fucina.conformance.suite.blocks import (
+    CHOSEN_ROWS,
     FORMATS,
     MAY_REJECT,
+    SEARCHES,
     SLOW_ENCODERS,
     Case,
     as_bytes,
@@ -19,13 +21,14 @@ from fucina.conformance.suite.blocks import (
     cases,
     clause_of,
     encode,
+    gaussian,
 )
 from fucina.conformance.suite.pace import Note, quick
 from fucina.spec import DType
 from fucina.spec.errors import UnencodableBlock
 
 each_decoder = [pytest.param(d, id=d.name, marks=clause(clause_of(d, 1))) for d in FORMATS]
-each_encoder = [pytest.param(d, id=d.name, marks=clause(clause_of(d, 2))) for d in FORMATS]
+each_encoder = [pytest.param(d, id=d.name, marks=clause(clause_of(d, 2), *SEARCHES.get(d, ()))) for d in FORMATS]
 
 
 def _dtype(parameter: Any) -> DType:
@@ -67,8 +70,9 @@ def _sampled(impl: Any, dtype: DType, case: Case, note: Note) -> Case:
     if few is None or quick(impl):
         return case
     binding = np.flatnonzero(case.binds.reshape(len(case.rows), -1).any(axis=1))
-    chosen = binding[np.linspace(0, len(binding) - 1, few).astype(int)]
-    note("note", f"{dtype.name}: {few} of {len(binding)} rows; all of them with --slow")
+    spread = binding[np.linspace(0, len(binding) - 1, few).astype(int)]
+    chosen = np.union1d(spread, np.array(CHOSEN_ROWS.get(dtype, ()), int))
+    note("note", f"{dtype.name}: {len(chosen)} of {len(binding)} rows; all of them with --slow")
     return case.of(chosen)
 
 
@@ -134,6 +138,35 @@ def test_tq2_0_with_a_given_scale(impl: Any) -> None:
     assert len(scales) == len(case.rows)
     for row, scale in enumerate(scales):
         _encoded(impl, DType.tq2_0, case.of(np.array([row])), f"scale={scale}, row {row}", scale=float(scale))
+
+
+@clause("BLOCK-IQ3S-2")
+def test_a_group_of_zeros_keeps_its_place(impl: Any) -> None:
+    # the original stores what follows a group of zeros in its place, so no vector can bind here
+    values = gaussian(256, seed=3, scale=1.0).reshape(8, 32)
+    for silent in ((0,), (2, 3), (0, 1, 2, 5), (7,)):
+        given = values.copy()
+        given[list(silent)] = 0
+        blocks = impl.quant.quantize(DType.iq3_s, given.reshape(-1))
+        decoded = impl.quant.dequantize(DType.iq3_s, blocks).reshape(8, 32).astype(np.float64)
+        for group in range(8):
+            what = f"BLOCK-IQ3S-2: group {group} with the groups {silent} zero"
+            if group in silent:
+                assert not blocks["qs"][0, 8 * group : 8 * group + 8].any(), f"{what}: codes {blocks['qs']}"
+                assert not blocks["signs"][0, 4 * group : 4 * group + 4].any(), f"{what}: signs {blocks['signs']}"
+                assert np.abs(decoded[group]).max() < 0.1 * np.abs(values).max(), f"{what} decodes to {decoded[group]}"
+            else:
+                error = np.sqrt(np.mean((decoded[group] - given[group]) ** 2) / np.mean(given[group] ** 2))
+                assert error < 0.3, f"{what}: relative error {error:.2f}"
+
+
+@clause("BLOCK-IQ3S-2")
+def test_groups_of_zeros_in_lockstep(impl: Any, judge: Any) -> None:
+    for silent in ((0,), (1, 2, 6)):
+        values = gaussian(256, seed=5).reshape(8, 32)
+        values[list(silent)] = 0
+        got, expected = (encode(module, DType.iq3_s, values.reshape(-1)) for module in (impl, judge))
+        assert_blocks(got, expected, DType.iq3_s, f"groups {silent} zero")
 
 
 @clause("BLOCK-ENCODE-1", "BLOCK-REJECT-1")
