@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+import dataclasses
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ class BlockFinding:
     count: int
     kind: FindingKind
     bits: int
-    reason: str = field(repr=False, compare=False)
+    reason: str = dataclasses.field(repr=False, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
