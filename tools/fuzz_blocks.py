@@ -191,9 +191,9 @@ def encode_case(rng: np.random.Generator, dtype: DType, done: Counter[str]) -> N
             demand(bool((out == CANARY).all()), f"{dtype.name}: {level} writes and refuses")
             done["refused arrays"] += 1
     demand(len(set(answers)) == 1, f"{dtype.name}: levels encode otherwise")
-    done["encoded blocks"] += count * len(answers)
-    if answers[0] != out.tobytes():
+    if answers[0] != out.tobytes():  # refused
         return
+    done["encoded blocks"] += count * len(answers)
     fucina.quant.dequantize(dtype, out)
     block = int(rng.integers(count))
     if "imatrix" in options:
