@@ -7,6 +7,7 @@ import pytest
 
 from fucina.spec import clauses
 from fucina.spec.interface import BitFloat, DTypePart, FpenvPart, IsaControl, QuantPart, RngPart
+from fucina.spec.memory import MEMBERS
 from fucina.spec.types import GEOMETRY, DType
 
 LOADED = clauses.load()
@@ -17,9 +18,11 @@ AREAS = {
     "rng": "RNG",
     "block": "BLOCK",
     "fpenv": "FPENV",
+    "storage": "STORAGE",
+    "tensor": "SHAPE TENSOR",
     "errors": "ERR",
 }
-ROOT_NAMES = {"DType", "DTypeKind", "FloatOp", "Bf16", "F8E4M3", "F8E5M2"}
+ROOT_NAMES = {"DType", "DTypeKind", "FloatOp", "Bf16", "F8E4M3", "F8E5M2", "internal", "bench_raw"}
 
 
 def members(part: type, prefix: str) -> set[str]:
@@ -34,6 +37,7 @@ PUBLIC = (
     | members(QuantPart, "quant.")
     | members(FpenvPart, "fpenv.")
     | members(IsaControl, "")
+    | {name for owner, part in MEMBERS.items() for name in members(part, f"{owner}.")}
     | ROOT_NAMES
 )
 
@@ -47,7 +51,7 @@ def test_the_public_names_were_found() -> None:
 def test_a_chapter_holds_its_own_area(chapter: str) -> None:
     found = [clause for clause in LOADED.values() if clause.chapter == chapter]
     assert found
-    assert {clause.area for clause in found} == {AREAS[chapter]}
+    assert {clause.area for clause in found} == set(AREAS[chapter].split())
 
 
 def test_every_clause_directive_is_loaded() -> None:

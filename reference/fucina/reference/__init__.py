@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from importlib import metadata
 
-from fucina.reference import dtype, fpenv, quant, rng
+from fucina.reference import bench_raw, dtype, fpenv, internal, quant, rng
 from fucina.reference.values import F8E4M3, F8E5M2, Bf16
 from fucina.spec.types import DType, DTypeKind, FloatOp
 
@@ -26,14 +26,18 @@ __all__ = [
     "DType",
     "DTypeKind",
     "FloatOp",
+    "bench_raw",
     "capabilities",
     "dtype",
     "fpenv",
+    "internal",
     "quant",
     "rng",
 ]
 
-capabilities: frozenset[str] = frozenset({"numbers", "dtype", "bridge", "block", "rng", "fpenv", "errors"})
+capabilities: frozenset[str] = frozenset(
+    {"numbers", "dtype", "bridge", "block", "rng", "storage", "tensor", "fpenv", "errors"}
+)
 """The chapters of the specification that this implementation claims."""
 
 try:

@@ -101,7 +101,7 @@ def allocate(size: int, clause: str) -> Bytes:
     except (MemoryError, ValueError) as refusal:
         raise OutOfMemory(f"no memory for {size} bytes ({refusal})", clause=clause) from None
     skip = -address_of(room) % SLAB_ALIGN
-    return room[skip : skip + size]
+    return np.ndarray((size,), np.uint8, buffer=room, offset=skip)
 
 
 def address_of(memory: np.ndarray[Any, Any]) -> int:

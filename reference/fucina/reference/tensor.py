@@ -371,6 +371,9 @@ class RankedView:
         """
         return self.tensor.is_contiguous()
 
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} of {self._tensor!r}>"
+
 
 @cache
 def _tensor_type(dtype: DType) -> type[RawTensor]:

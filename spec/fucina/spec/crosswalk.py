@@ -1,4 +1,4 @@
-"""The crosswalk: every name that the documents publish in 6.8, 6.10 and 8.1 to 8.3, its Python name, and its clauses.
+"""The crosswalk: every name that the documents publish in 6.8, 6.10 and 8.1 to 8.6, its Python name, and its clauses.
 
 ``python -m fucina.spec.crosswalk`` prints the table of the crosswalk page.
 """
@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from fucina.spec import crosswalk_memory as memory
 from fucina.spec.types import GEOMETRY
 
 __all__ = ["CROSSWALK", "Entry", "table"]
@@ -155,7 +156,7 @@ _ENUM = (
             if geometry.fields
         ),
     )
-    + _later("8.1", "tensor", "storageElementCount internal.storage_element_count")
+    + _here("8.1", "storageElementCount internal.shape_mod.storage_element_count SHAPE-COUNT-2")
 )
 
 _BLOCKS_ADDED = _added(
@@ -267,6 +268,18 @@ _POLICY_LATER = (
     )
 )
 
+_MEMORY = (
+    _here("8.4", *memory.STORAGE)
+    + _added(*memory.STORAGE_ADDED)
+    + _here("8.5", *memory.TENSOR)
+    + _added(*memory.TENSOR_ADDED)
+    + _here("8.6", *memory.INTERNAL)
+    + _later("8.6", "team", "thread_mod internal.thread_mod")
+    + _later("8.6", "context", "backend_mod internal.backend_mod")
+    + _later("8.6", "facade", "asRawTensor Tensor.as_raw_tensor")
+    + _added(*memory.INTERNAL_ADDED)
+)
+
 CROSSWALK: tuple[Entry, ...] = (
     _RNG
     + _RNG_ADDED
@@ -278,6 +291,7 @@ CROSSWALK: tuple[Entry, ...] = (
     + _HELPERS_ADDED
     + _POLICY
     + _POLICY_LATER
+    + _MEMORY
 )
 """All rows, in the order of the documents; additions follow the section that they belong to."""
 

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     Values: TypeAlias = Memory | Sequence[ScalarValue]
 
 __all__ = [
+    "MEMBERS",
     "AxisGeometryPart",
     "BenchPart",
     "GpuPart",
@@ -359,3 +360,22 @@ class BenchPart(Protocol):
 
     @property
     def RawTensor(self) -> type[TensorPart]: ...  # noqa: N802
+
+
+MEMBERS: dict[str, type] = {
+    "internal": InternalPart,
+    "internal.storage_mod": StorageModule,
+    "internal.storage_mod.Buffer": StoragePart,
+    "internal.shape_mod": ShapeModule,
+    "internal.shape_mod.Shape": ShapePart,
+    "internal.shape_mod.AxisGeometry": AxisGeometryPart,
+    "internal.tensor_mod": TensorModule,
+    "internal.RawTensor": TensorPart,
+    "RankedTensor": RankedTensorPart,
+    "internal.gpu": GpuPart,
+    "bench_raw": BenchPart,
+}
+"""The Protocols by the name of what satisfies them, relative to an implementation.
+
+``RankedTensor`` stands for the types that ``internal.tensor_mod.RankedTensor`` returns.
+"""

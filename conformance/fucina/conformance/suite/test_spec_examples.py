@@ -43,7 +43,7 @@ def _bits(value: Any) -> object:
     if isinstance(value, np.ndarray | np.generic):
         return value.dtype.str, value.shape, value.tobytes()
     if isinstance(value, tuple | list):
-        return type(value), [_bits(v) for v in value]
+        return type(value).__name__, [_bits(v) for v in value]
     if isinstance(value, ModuleType | FunctionType | type):
         return None
     return type(value).__name__, np.float64(value).tobytes() if isinstance(value, float) else repr(value)
