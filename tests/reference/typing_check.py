@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import fucina.reference
 from fucina.spec import DTypePart, FpenvPart, Implementation, RngPart
+from fucina.spec.memory import BenchPart, InternalPart
 
 implementation: Implementation = fucina.reference
 dtype: DTypePart = fucina.reference.dtype
 rng: RngPart = fucina.reference.rng
 fpenv: FpenvPart = fucina.reference.fpenv
+internal: InternalPart = fucina.reference.internal
+bench_raw: BenchPart = fucina.reference.bench_raw
