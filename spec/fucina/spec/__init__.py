@@ -20,6 +20,7 @@ from fucina.spec.interface import (
     Windows,
 )
 from fucina.spec.quant import BlockFinding, BlockReport, ErrorFigures
+from fucina.spec.runtime import LayoutClass, RhsLifetime
 from fucina.spec.types import BLOCK_CONSTANTS, GEOMETRY, DType, DTypeKind, Field, FloatOp, Geometry
 
 __all__ = [
@@ -43,8 +44,10 @@ __all__ = [
     "Geometry",
     "Implementation",
     "IsaControl",
+    "LayoutClass",
     "Operations",
     "QuantPart",
+    "RhsLifetime",
     "RngPart",
     "RoundingMode",
     "ScalarValue",
