@@ -27,10 +27,13 @@ from sybil.integration.pytest import pytest_integration as integration  # a name
 from sybil.parsers import markdown, rest
 from sybil.region import Lexeme
 
+from fucina.spec import clauses
+
 Evaluator = Callable[[Example], str | None]
 Parser = Callable[[Document], Iterable[Region]]
 
 IMPLEMENTATIONS = ("fucina.reference", "fucina.fast")
+OPEN_TO_ALL = {"errata", "crosswalk"}  # chapters without clauses
 ROOT = Path(__file__).resolve().parents[2]
 PRODUCTION_IMPORT = "import fucina.fast as fucina"
 RST, MARKDOWN, PYTHON = ("*.rst",), ("*.md",), ("*.py",)
@@ -76,8 +79,17 @@ def _bits(value: Any) -> object:
     return type(value).__name__, repr(value)
 
 
+def _claimed(example: Example, module: str) -> bool:
+    """Whether an implementation claims the chapter that an example stands in; other pages are for all."""
+    chapter = Path(example.path).stem
+    capabilities: frozenset[str] = importlib.import_module(module).capabilities
+    return chapter not in clauses.chapters() or chapter in capabilities or chapter in OPEN_TO_ALL
+
+
 def _alone(module: str) -> Callable[[Evaluator, Example], str | None]:
     def run(evaluate: Evaluator, example: Example) -> str | None:
+        if not _claimed(example, module):
+            return None
         if "fucina" not in example.namespace:
             example.namespace.update(_fresh(module))
         return _on(evaluate, example, module, example.namespace)
@@ -86,6 +98,8 @@ def _alone(module: str) -> Callable[[Evaluator, Example], str | None]:
 
 
 def _lockstep(evaluate: Evaluator, example: Example) -> str | None:
+    if not all(_claimed(example, module) for module in IMPLEMENTATIONS):
+        return None
     spaces = example.namespace.setdefault("spaces", {module: _fresh(module) for module in IMPLEMENTATIONS})
     for module in IMPLEMENTATIONS:
         if complaint := _on(evaluate, example, module, spaces[module]):

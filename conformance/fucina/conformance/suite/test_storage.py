@@ -302,7 +302,7 @@ def test_the_hook_runs_once_with_what_it_was_bound_to(impl: Any) -> None:
             assert not log, "STORAGE-HOOK-1: an array still holds a reference"
             del view
             assert len(log) == 1
-            assert log[0][0] is ctx or (ctx is None and log[0][0] == buffer)
+            assert log[0][0] is ctx if ctx is not None else log[0][0] == buffer
             assert_raises(OverRelease, None, buffer.release)
             del buffer
             gc.collect()
