@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from fucina.conformance import clause
 from fucina.conformance.compare import PATTERN, assert_bits, assert_raises
+from fucina.conformance.suite import environment as fpenv
 from fucina.spec import GEOMETRY, DType, DTypeKind
 from fucina.spec.errors import (
     DTypeMismatch,
@@ -445,6 +446,24 @@ def test_addition(impl: Any, dtype: DType) -> None:
             expected = a + b
     assert_bits(tensor.data_const(), expected, dtype=dtype, nan="any", what=f"add_in_place of {dtype.name}")
     assert other.data_const().tobytes() == b.tobytes()
+
+
+@clause("TENSOR-ADD-1", "TENSOR-SCALE-1", "NUM-ENV-1", "NUM-ENV-2")
+@pytest.mark.parametrize("mode", list(fpenv.MODES))
+def test_arithmetic_in_any_environment(impl: Any, mode: str) -> None:
+    fpenv.needed()
+    for dtype in (DType.f16, DType.bf16, DType.f32, DType.f64):
+        kind, values = _of(impl, dtype), _random(dtype, 64)
+        small = (values.view(PATTERN[dtype]) & 0x83FF).view(values.dtype)  # subnormals, of the wide formats also others
+        for a, b in ((values, values[::-1].copy()), (small, small[::-1].copy())):
+            plain, tried, other = (kind.from_slice((64,), given) for given in (a, a, b))
+            plain.add_in_place(other)
+            plain.scale_in_place(0.3)
+            with fpenv.environment(mode):
+                tried.add_in_place(other)
+                tried.scale_in_place(0.3)
+            what = f"{dtype.name}, {mode}"
+            assert_bits(tried.data_const(), plain.data_const(), dtype=dtype, nan="any", what=what)
 
 
 @clause("TENSOR-SCALE-1", "NUM-PARAM-1")

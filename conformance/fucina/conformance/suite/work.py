@@ -61,6 +61,8 @@ def calls(impl: Any) -> dict[str, Call]:
     )
     if "block" in impl.capabilities:
         found |= _block_calls(impl, tiny)
+    if "tensor" in impl.capabilities:
+        found |= _tensor_calls(impl, tiny)
     found["value types"] = lambda: (impl.Bf16(1).to_f32(), impl.F8E4M3.from_f32(0.3).bits, impl.F8E5M2(1).to_f32())
     return found
 
@@ -68,6 +70,31 @@ def calls(impl: Any) -> dict[str, Call]:
 def _filled(impl: Any, fill: Fill, out: Any, values: tuple[Any, ...]) -> Any:
     fill.into(impl, 77, out, *values)
     return out
+
+
+def _tensor_calls(impl: Any, tiny: Any) -> dict[str, Call]:
+    """Return what moves elements and computes nothing; arithmetic in place may raise flags, so none of it is here."""
+    found: dict[str, Call] = {}
+    table = vectors.load("dtype_cast_scalar")
+    for dtype in SCALARS:
+        kind = impl.internal.tensor_mod.TensorOf(dtype)
+        values = table[f"in_{dtype.name}"].view(STORAGE[dtype])
+        found[f"raw tensors of {dtype.name}"] = partial(_moved, kind, values, np.empty((2, len(values)), kind.Element))
+    raw = impl.internal.RawTensor
+    found["raw tensors of scalars"] = lambda: (
+        raw.from_slice((3,), [tiny, 1e-45, 0.1]).data_const(),
+        raw.scalar(tiny).data_const(),
+        raw.scalar(tiny).item(),
+    )
+    return found
+
+
+def _moved(kind: Any, values: Any, out: Any) -> tuple[Any, ...]:
+    tensor = kind.from_slice((len(values),), values)
+    wide = tensor.broadcast_to((2, len(values)))
+    wide.copy_to(out)
+    tensor.fill(kind.ones((1,)).item())
+    return out, wide.clone().data_const(), np.asarray(tensor)
 
 
 def _block_calls(impl: Any, tiny: Any) -> dict[str, Call]:
