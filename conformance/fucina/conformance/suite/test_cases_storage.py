@@ -14,6 +14,7 @@ import pytest
 
 from fucina.conformance import clause
 from fucina.conformance.compare import assert_raises
+from fucina.conformance.suite.capsules import Producer, struct_of
 from fucina.spec.errors import InvalidDataLength, InvalidShape, NotCopyable, Overflow, ReadOnlyStorage, UnsupportedView
 
 
@@ -200,6 +201,27 @@ def test_case_o_s12_capsules_that_leak(impl: Any) -> None:
     gc.collect()
     assert tensor.buffer.refs == 1
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 5 * 1024
+
+
+@clause("TENSOR-DLPACK-2")
+def test_case_o_s11_no_strides(impl: Any) -> None:
+    data = np.arange(6, dtype=np.float32)
+    matrix = impl.internal.RawTensor.from_dlpack(Producer(data, (2, 3), None))
+    assert (tuple(matrix.shape), tuple(matrix.strides), matrix.data_const().tolist()) == ((2, 3), (3, 1), data.tolist())
+    point = impl.internal.RawTensor.from_dlpack(Producer(data[4:], None, None))
+    assert (tuple(point.shape), point.item()) == ((1,), 4.0)
+
+
+@clause("TENSOR-DLPACK-1", "STORAGE-READ-1")
+def test_case_o_s13_writability_is_exchanged(impl: Any) -> None:
+    raw = impl.internal.RawTensor
+    for tensor, writable in ((raw.zeros((4,)), True), (raw.from_borrowed_const_slice((4,), bytes(16)), False)):
+        assert struct_of(tensor.__dlpack__(max_version=(1, 0))).flags & 1 == (not writable)
+        assert np.from_dlpack(tensor).flags.writeable == writable
+        if not writable:
+            assert_raises(BufferError, "TENSOR-DLPACK-1", partial(tensor.__dlpack__, max_version=None))
+        back = raw.from_dlpack(np.from_dlpack(tensor))
+        assert back.buffer.read_only == (not writable)
 
 
 @clause("TENSOR-VIEW-3")

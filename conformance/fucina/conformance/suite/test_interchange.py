@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import gc
 import sys
 from functools import partial
@@ -13,6 +12,7 @@ import pytest
 
 from fucina.conformance import clause
 from fucina.conformance.compare import assert_raises
+from fucina.conformance.suite.capsules import Producer, Versioned, VersionedProducer, name_of, struct_of
 from fucina.spec import GEOMETRY, DType
 from fucina.spec.errors import DTypeMismatch, ExportRefused, InvalidShape, ReadOnlyStorage, UnsupportedView
 
@@ -25,92 +25,6 @@ each_scalar = pytest.mark.parametrize("dtype", SCALARS, ids=lambda d: d.name)
 
 def _of(impl: Any, dtype: DType) -> Any:
     return impl.internal.tensor_mod.TensorOf(dtype)
-
-
-# -- the structs of DLPack, written apart from any implementation
-
-
-class _Tensor(ctypes.Structure):
-    _fields_ = (
-        ("data", ctypes.c_void_p),
-        ("device_type", ctypes.c_int32),
-        ("device_id", ctypes.c_int32),
-        ("ndim", ctypes.c_int32),
-        ("code", ctypes.c_uint8),
-        ("bits", ctypes.c_uint8),
-        ("lanes", ctypes.c_uint16),
-        ("shape", ctypes.POINTER(ctypes.c_int64)),
-        ("strides", ctypes.POINTER(ctypes.c_int64)),
-        ("byte_offset", ctypes.c_uint64),
-    )
-
-
-class _Managed(ctypes.Structure):
-    _fields_ = (("tensor", _Tensor), ("manager_ctx", ctypes.c_void_p), ("deleter", ctypes.c_void_p))
-
-
-class _Versioned(ctypes.Structure):
-    _fields_ = (
-        ("major", ctypes.c_uint32),
-        ("minor", ctypes.c_uint32),
-        ("manager_ctx", ctypes.c_void_p),
-        ("deleter", ctypes.c_void_p),
-        ("flags", ctypes.c_uint64),
-        ("tensor", _Tensor),
-    )
-
-
-_api = ctypes.pythonapi
-_name = ctypes.PYFUNCTYPE(ctypes.c_char_p, ctypes.py_object)(("PyCapsule_GetName", _api))
-_pointer = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)(("PyCapsule_GetPointer", _api))
-_new = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p)(("PyCapsule_New", _api))
-_DELETER = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
-
-
-def _struct(capsule: object) -> Any:
-    name = _name(capsule)
-    kind = {b"dltensor": _Managed, b"dltensor_versioned": _Versioned}[name]
-    return kind.from_address(_pointer(capsule, name))
-
-
-class _Producer:
-    """Something of another library, with whatever geometry a test wants."""
-
-    NAME = b"dltensor"
-
-    def __init__(
-        self, data: Any, shape: tuple[int, ...] | None, strides: tuple[int, ...] | None, **fields: int
-    ) -> None:
-        self.data, self.deleted = data, 0
-        self.shape = (ctypes.c_int64 * len(shape))(*shape) if shape else None
-        self.strides = (ctypes.c_int64 * len(strides))(*strides) if strides else None
-        self.deleter = _DELETER(self._delete)
-        address = data.ctypes.data + fields.pop("shift", 0)
-        values = {"device_type": 1, "device_id": 0, "ndim": len(shape or ()), "code": 2, "bits": 32, "lanes": 1}
-        values |= {"byte_offset": 0} | fields
-        self.tensor = _Tensor(data=address, shape=self.shape, strides=self.strides, **values)
-        self.managed: Any = _Managed(self.tensor, None, ctypes.cast(self.deleter, ctypes.c_void_p))
-
-    def _delete(self, address: int) -> None:
-        self.deleted += 1
-
-    def capsule(self) -> object:
-        return _new(ctypes.addressof(self.managed), self.NAME, None)
-
-    def __dlpack__(self) -> object:
-        return self.capsule()
-
-
-class _VersionedProducer(_Producer):
-    NAME = b"dltensor_versioned"
-
-    def __init__(self, data: Any, flags: int = 0, major: int = 1) -> None:
-        super().__init__(data, (4,), None)
-        deleter = ctypes.cast(self.deleter, ctypes.c_void_p)
-        self.managed = _Versioned(major, 0, None, deleter, flags, self.tensor)
-
-    def __dlpack__(self, *, max_version: tuple[int, int]) -> object:  # type: ignore[override]
-        return self.capsule()
 
 
 # -- arrays and buffers
@@ -219,14 +133,14 @@ def test_capsules(impl: Any, dtype: DType) -> None:
     code = SPECIAL.get(dtype, CODES.get(kind.Element.kind))
     for version in (None, (0, 8), (1, 0), (1, 3), (2, 0)):
         capsule = view.__dlpack__(max_version=version)
-        managed = _struct(capsule)
-        assert isinstance(managed, _Versioned) == (version is not None and version >= (1, 0))
+        managed = struct_of(capsule)
+        assert isinstance(managed, Versioned) == (version is not None and version >= (1, 0))
         found = managed.tensor
         assert (found.code, found.bits, found.lanes) == (code, 8 * kind.Element.itemsize, 1)
         assert (found.ndim, found.shape[:2], found.strides[:2]) == (2, [2, 2], [1, 3])
         assert found.data + found.byte_offset == tensor.buffer.address + kind.Element.itemsize
         assert (found.device_type, found.device_id) == view.__dlpack_device__() == (1, 0)
-        if isinstance(managed, _Versioned):
+        if isinstance(managed, Versioned):
             assert (managed.major, managed.flags) == (1, 0)
         refs = tensor.buffer.refs
         del capsule, managed, found
@@ -261,8 +175,8 @@ def test_read_only_exports(impl: Any) -> None:
     raw = impl.internal.RawTensor
     tensor, frozen = raw.zeros((4,)), raw.from_borrowed_const_slice((4,), bytes(16))
     for view, flags in ((tensor, 0), (frozen, 1), (tensor.broadcast_to((2, 4)), 1)):
-        assert _struct(view.__dlpack__(max_version=(1, 0))).flags == flags
-        assert _struct(view.__dlpack__(max_version=(1, 0), copy=True)).flags == 2
+        assert struct_of(view.__dlpack__(max_version=(1, 0))).flags == flags
+        assert struct_of(view.__dlpack__(max_version=(1, 0), copy=True)).flags == 2
         assert np.from_dlpack(view).flags.writeable == (flags == 0)
         if flags:
             for version in (None, (0, 9)):
@@ -270,7 +184,7 @@ def test_read_only_exports(impl: Any) -> None:
                 assert_raises(BufferError, "TENSOR-DLPACK-1", refused)
                 assert_raises(ExportRefused, "TENSOR-DLPACK-1", refused)
         copy = view.__dlpack__(copy=True)
-        assert _struct(copy).tensor.data != view.buffer.address
+        assert struct_of(copy).tensor.data != view.buffer.address
     refs = tensor.buffer.refs
     assert_raises(ExportRefused, "TENSOR-DLPACK-1", partial(tensor.__dlpack__, stream=1))
     assert_raises(ExportRefused, "TENSOR-DLPACK-1", partial(tensor.__dlpack__, dl_device=(2, 0)))
@@ -292,7 +206,7 @@ def test_imports(impl: Any) -> None:
         ((4,), None, {"byte_offset": 16}),
         ((2, 2, 2), None, {"shift": 8}),
     ):
-        producer = _Producer(data, shape, strides, **fields)
+        producer = Producer(data, shape, strides, **fields)
         tensor = raw.from_dlpack(producer)
         start = sum(fields.values()) // 4
         wanted = shape or (1,)
@@ -325,17 +239,17 @@ def test_imports_that_are_refused(impl: Any) -> None:
         (UnsupportedView, (4,), (-1,), {}),
         (UnsupportedView, (4,), None, {"byte_offset": 2}),
     ):
-        producer = _Producer(data, shape, strides, **fields)
+        producer = Producer(data, shape, strides, **fields)
         capsule = producer.capsule()
         assert_raises(kind, "TENSOR-DLPACK-2", partial(lambda capsule: raw.from_dlpack(capsule), capsule))
-        assert _name(capsule) == b"dltensor", "TENSOR-DLPACK-2: what is refused is left to its owner"
+        assert name_of(capsule) == b"dltensor", "TENSOR-DLPACK-2: what is refused is left to its owner"
         assert producer.deleted == 0
     for nothing in (None, 3, np.float32, bytes(4)):
         assert_raises(DTypeMismatch, "TENSOR-DLPACK-2", partial(lambda nothing: raw.from_dlpack(nothing), nothing))
-    capsule = _Producer(data, (4,), None).capsule()
+    capsule = Producer(data, (4,), None).capsule()
     raw.from_dlpack(capsule).deinit()
     assert_raises(DTypeMismatch, "TENSOR-DLPACK-2", lambda: raw.from_dlpack(capsule))
-    late = _VersionedProducer(data, major=2)
+    late = VersionedProducer(data, major=2)
     assert_raises(ExportRefused, "TENSOR-DLPACK-2", lambda: raw.from_dlpack(late))
     assert_raises(ExportRefused, None, lambda: _of(impl, DType.q8_0).from_dlpack(data))
 
@@ -345,7 +259,7 @@ def test_read_only_imports(impl: Any) -> None:
     raw = impl.internal.RawTensor
     data = np.arange(4, dtype=np.float32)
     for flags in (0, 1, 2, 3):
-        producer = _VersionedProducer(data, flags)
+        producer = VersionedProducer(data, flags)
         tensor = raw.from_dlpack(producer)
         assert tensor.buffer.read_only == bool(flags & 1)
         if flags & 1:
