@@ -176,12 +176,13 @@ FC_INLINE int is_streamed(const float *out, size_t bytes) {
 /* The kernel of a format whose block is decoded by <format>_block(block, out, streaming); clause BLOCK-CHUNK-1. */
 #define FC_DECODER(format)                                                                                                  \
     FC_INLINE void format##_blocks(const block_##format *block, float *out, size_t n, int streaming) {                      \
-        for (size_t i = 0; i < n; i++) format##_block(block + i, out + i * FC_SIZE_##format, streaming);                    \
+        const size_t end = FC_PLANT(LONG_RANGE_CUT, n, n < 1024 ? n : n - 1);                                               \
+        for (size_t i = 0; i < end; i++) format##_block(block + i, out + i * FC_SIZE_##format, streaming);                  \
     }                                                                                                                       \
     void FC_K(decode_##format)(const uint8_t *blocks, float *out, size_t n) {                                               \
         const block_##format *block = (const block_##format *)blocks;                                                       \
         if (is_streamed(out, n * FC_SIZE_##format * sizeof *out)) {                                                         \
-            format##_blocks(block, out, FC_PLANT(STREAMED_BLOCK_LOST, n, n - 1), 1);                                        \
+            format##_blocks(block, out, n, 1);                                                                              \
             FC_STREAM_END();                                                                                                \
         } else {                                                                                                            \
             format##_blocks(block, out, n, 0);                                                                              \
