@@ -96,14 +96,16 @@ fc_status fc_gumbel_f64(uint64_t seed, uint64_t first, double *out, size_t n);
 double fc_gaussian_bound(void);
 double fc_gumbel_bound(void);
 
-/* blocks: blocks and values have any alignment, out that of a float; encoded is how many blocks were written before one that
-   cannot be encoded (FC_BAD_BLOCK); first_nonfinite returns n where every value is finite (block/block.c) */
+/* blocks: blocks and values have any alignment, out that of a float; encoded is how many blocks come before the first that
+   cannot be encoded (FC_BAD_BLOCK): one whose sums overflow or, with check, one with values that are not all finite;
+   first_nonfinite returns n where every value is finite (block/block.c) */
 struct fc_quantize_options {
     const float *importance;
     size_t row_blocks;
     size_t first;
     double scale;
     int search;
+    int check;
 };
 fc_status fc_dequantize(int dtype, const void *blocks, float *out, size_t n);
 fc_status fc_quantize(int dtype, const void *values, void *blocks, size_t n, const struct fc_quantize_options *options,

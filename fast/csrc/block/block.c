@@ -65,12 +65,13 @@ struct encoding {
     uint8_t *blocks;
     size_t bytes, elements; /* of a block */
     fc_encoding how;
+    int check; /* a NaN or an infinity among a block's values makes it one that cannot be encoded */
     _Atomic size_t bad; /* the first block that cannot be encoded, of those found so far */
 };
 
 /* Clauses: BLOCK-ENCODE-1, BLOCK-CHUNK-1, BLOCK-REJECT-1 */
 static void encode_piece(void *context, size_t start, size_t n) {
-    enum { PIECE = 4096 }; /* floats copied at a time where the values are misaligned: 16 KiB of stack */
+    enum { PIECE = 4096 }; /* floats looked at, or copied where the values are misaligned, at a time: 16 KiB of stack */
     struct encoding *e = context;
     fc_encoding how = e->how;
     const char *values = e->values + start * e->elements * sizeof(float);
@@ -78,7 +79,8 @@ static void encode_piece(void *context, size_t start, size_t n) {
     size_t done = 0;
     how.first += FC_PLANT(PIECES_RESTART, start, 0 * start);
     if (start > atomic_load_explicit(&e->bad, memory_order_relaxed)) return; /* nobody will look at these */
-    if ((uintptr_t)values % sizeof(float) == 0) {
+    const int aligned = (uintptr_t)values % sizeof(float) == 0;
+    if (aligned && !e->check) {
         done = e->encode((const float *)(const void *)values, blocks, n, &how);
     } else {
         float piece[PIECE];
@@ -86,8 +88,10 @@ static void encode_piece(void *context, size_t start, size_t n) {
         size_t step = 0, took = 0;
         for (; done < n && took == step; done += took) {
             step = n - done < most ? n - done : most;
-            memcpy(piece, values + done * e->elements * sizeof(float), step * e->elements * sizeof(float));
-            took = e->encode(piece, blocks + done * e->bytes, step, &how);
+            const char *from = values + done * e->elements * sizeof(float);
+            if (!aligned) from = memcpy(piece, from, step * e->elements * sizeof(float));
+            if (e->check && fc_first_nonfinite(from, step * e->elements) < step * e->elements) break;
+            took = e->encode((const float *)(const void *)from, blocks + done * e->bytes, step, &how);
             how.first += FC_PLANT(PIECE_FROM_ROW_START, took, 0);
         }
     }
@@ -106,7 +110,8 @@ fc_status fc_quantize(int dtype, const void *values, void *blocks, size_t n, con
     const size_t elements = (size_t)info.block_size;
     const fc_environment caller = fc_environment_enter();
     struct encoding e = {kernels->encode, values, blocks, (size_t)info.byte_size, elements,
-                         {options->importance, options->row_blocks, options->first, (float)fc_environment_pin(options->scale), options->search}, n};
+                         {options->importance, options->row_blocks, options->first, (float)fc_environment_pin(options->scale), options->search},
+                         options->check, n};
     fc_bulk(n, LEAST_ENCODED / elements, GRAIN_ENCODED / elements, encode_piece, &e);
     *encoded = atomic_load(&e.bad);
     fc_environment_leave(caller);

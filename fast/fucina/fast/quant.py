@@ -228,9 +228,12 @@ def quantize(
         refuse_overlap("values", given.memory, "out", filled, "BLOCK-OUT-1")
         if importance is not None:
             refuse_overlap("imatrix", importance, "out", filled, "BLOCK-OUT-1")
-    require_finite("values", given.memory, "BLOCK-FINITE-1")
+    if out is not None:  # into an array of our own the values are looked at as they are encoded: one way through memory
+        require_finite("values", given.memory, "BLOCK-FINITE-1")
     weights = ffi.NULL if importance is None else importance.pointer("float *")
-    options = ffi.new("struct fc_quantize_options *", (weights, given.shape[-1], 0, given_scale, searching))
+    options = ffi.new(
+        "struct fc_quantize_options *", (weights, given.shape[-1], 0, given_scale, searching, out is None)
+    )
     if out is None or dtype not in _MAY_REJECT:
         _encode(dtype, given, filled, options)
     else:  # nothing may be written before the last block is known to have an answer
@@ -249,6 +252,7 @@ def _encode(dtype: DType, given: Blocks, target: Memory, options: CData) -> None
     encoded = ffi.new("size_t *")
     values, blocks = given.memory.pointer("void *"), target.pointer("void *")
     if lib.fc_quantize(dtype.index, values, blocks, given.count, options, encoded) == lib.FC_BAD_BLOCK:
+        require_finite("values", given.memory, "BLOCK-FINITE-1")
         bad, size = int(encoded[0]), geometry_of(dtype).elements
         place = ", ".join(str(int(i)) for i in np.unravel_index(bad, given.shape))
         raise UnencodableBlock(
