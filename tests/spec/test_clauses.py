@@ -5,12 +5,12 @@ from itertools import groupby
 
 import pytest
 
-from fucina.spec import clauses
+from fucina.spec import clauses, execution, memory
 from fucina.spec.interface import BitFloat, DTypePart, FpenvPart, IsaControl, QuantPart, RngPart
-from fucina.spec.memory import MEMBERS
 from fucina.spec.types import GEOMETRY, DType
 
 LOADED = clauses.load()
+MEMBERS = memory.MEMBERS | execution.MEMBERS
 AREAS = {
     "numbers": "NUM",
     "dtype": "DTYPE",
@@ -20,9 +20,15 @@ AREAS = {
     "fpenv": "FPENV",
     "storage": "STORAGE",
     "tensor": "SHAPE TENSOR",
+    "pool": "POOL",
+    "context": "CONTEXT",
+    "scope": "SCOPE",
     "errors": "ERR",
 }
-ROOT_NAMES = {"DType", "DTypeKind", "FloatOp", "Bf16", "F8E4M3", "F8E5M2", "internal", "bench_raw"}
+ROOT_NAMES = {"DType", "DTypeKind", "FloatOp", "Bf16", "F8E4M3", "F8E5M2", "internal", "bench_raw"} | {
+    *("LayoutClass", "RhsLifetime", "RhsLifetime.is_cacheable"),
+    *(name for name in execution.MEMBERS if name != "ExecContext.rt"),
+}
 
 
 def members(part: type, prefix: str) -> set[str]:

@@ -16,16 +16,23 @@ from __future__ import annotations
 from importlib import metadata
 
 from fucina.reference import bench_raw, dtype, fpenv, internal, quant, rng
+from fucina.reference.runtime import BufferPool, ExecContext, ExecScope
 from fucina.reference.values import F8E4M3, F8E5M2, Bf16
+from fucina.spec.runtime import LayoutClass, RhsLifetime
 from fucina.spec.types import DType, DTypeKind, FloatOp
 
 __all__ = [
     "F8E4M3",
     "F8E5M2",
     "Bf16",
+    "BufferPool",
     "DType",
     "DTypeKind",
+    "ExecContext",
+    "ExecScope",
     "FloatOp",
+    "LayoutClass",
+    "RhsLifetime",
     "bench_raw",
     "capabilities",
     "dtype",
@@ -36,7 +43,20 @@ __all__ = [
 ]
 
 capabilities: frozenset[str] = frozenset(
-    {"numbers", "dtype", "bridge", "block", "rng", "storage", "tensor", "fpenv", "errors"}
+    {
+        "numbers",
+        "dtype",
+        "bridge",
+        "block",
+        "rng",
+        "fpenv",
+        "storage",
+        "tensor",
+        "errors",
+        "pool",
+        "context",
+        "scope",
+    }
 )
 """The chapters of the specification that this implementation claims."""
 

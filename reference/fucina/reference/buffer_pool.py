@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import threading
 from functools import partial
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 
 import numpy as np
 
@@ -75,8 +75,8 @@ class BufferPool:
     Clauses: POOL-TYPE-1, POOL-THREAD-1
     """
 
-    slab_align = SLAB_ALIGN
-    slab_size_quantum = SLAB_SIZE_QUANTUM
+    slab_align: ClassVar[int] = SLAB_ALIGN
+    slab_size_quantum: ClassVar[int] = SLAB_SIZE_QUANTUM
 
     def __init__(self, *, trace: bool = False) -> None:
         # a finalizer may give memory back while its own thread is in here, hence the lock that may be taken again

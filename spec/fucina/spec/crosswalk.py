@@ -1,4 +1,6 @@
-"""The crosswalk: every name that the documents publish in 6.8, 6.10 and 8.1 to 8.6, its Python name, and its clauses.
+"""The crosswalk: every name that the documents publish, its Python name, and its clauses.
+
+It covers the sections 6.1 to 6.10 and 8.1 to 8.6.
 
 ``python -m fucina.spec.crosswalk`` prints the table of the crosswalk page.
 """
@@ -7,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from fucina.spec import crosswalk_execution as execution
 from fucina.spec import crosswalk_memory as memory
 from fucina.spec.types import GEOMETRY
 
@@ -106,11 +109,8 @@ _FPENV = _here(
     "Probe.begin fpenv.Probe.begin FPENV-PROBE-1",
     "Probe.sample fpenv.Probe.sample FPENV-PROBE-1",
     "Probe.end fpenv.Probe.end FPENV-PROBE-1 FPENV-PROBE-2",
-) + _later(
-    "6.10",
-    "context",
-    "checkFloatEnvironment ExecContext.check_float_environment",
-    "floatEnvironmentAtInit ExecContext.float_environment_at_init",
+    "checkFloatEnvironment ExecContext.check_float_environment CONTEXT-FPENV-1",
+    "floatEnvironmentAtInit ExecContext.float_environment_at_init CONTEXT-FPENV-1",
 )
 
 _FPENV_ADDED = _added(
@@ -225,14 +225,13 @@ _POLICY = _here(
 )
 
 # named by the policy chapter as examples; each is declared in, and belongs to, another one
-_POLICY_LATER = (
-    _later(
+_POLICY_ELSEWHERE = (
+    _here(
         "8.3",
-        "context",
-        "ExecContext ExecContext",
-        "ctx.prepareAs ExecContext.prepare_as",
-        "ctx.storeAs ExecContext.store_as",
-        "cast ExecContext.cast",
+        "ExecContext ExecContext CONTEXT-LIFE-1",
+        "ctx.prepareAs ExecContext.prepare_as CONTEXT-PREPARE-1",
+        "ctx.storeAs ExecContext.store_as CONTEXT-STORE-1",
+        "cast ExecContext.cast CONTEXT-CAST-1",
     )
     + _later(
         "8.3", "tensor", "Tensor Tensor", "fromSlice Tensor.from_slice", "dataConst Tensor.data_const", "to Tensor.to"
@@ -275,13 +274,30 @@ _MEMORY = (
     + _added(*memory.TENSOR_ADDED)
     + _here("8.6", *memory.INTERNAL)
     + _later("8.6", "team", "thread_mod internal.thread_mod")
-    + _later("8.6", "context", "backend_mod internal.backend_mod")
+    + _here("8.6", "backend_mod internal.backend_mod CONTEXT-TEAM-1")
     + _later("8.6", "facade", "asRawTensor Tensor.as_raw_tensor")
     + _added(*memory.INTERNAL_ADDED)
 )
 
+_EXECUTION = (
+    _here("6.1", *execution.CONTEXT)
+    + _added(*execution.CONTEXT_ADDED)
+    + _here("6.2", *execution.MODEL)
+    + _here("6.3", *execution.SCOPE)
+    + _later("6.3", "facade", "nllLoss Tensor.nll_loss", "l2Normalize Tensor.l2_normalize")
+    + _later("6.3", "facade", "cosineSimilarity Tensor.cosine_similarity", "customVjp custom_vjp")
+    + _later("6.3", "facade", "takeAddNoGrad Tensor.take_add_no_grad", "takeScaleNoGrad Tensor.take_scale_no_grad")
+    + _added(*execution.SCOPE_ADDED)
+    + _here("6.4", *execution.RAW)
+    + _later("6.4", "ops", *execution.RAW_LATER)
+    + _added(*execution.RAW_ADDED)
+    + _here("6.5", *execution.POOL)
+    + _here("6.7", *execution.LIFETIME)
+)
+
 CROSSWALK: tuple[Entry, ...] = (
-    _RNG
+    _EXECUTION
+    + _RNG
     + _RNG_ADDED
     + _FPENV
     + _FPENV_ADDED
@@ -290,7 +306,7 @@ CROSSWALK: tuple[Entry, ...] = (
     + _HELPERS
     + _HELPERS_ADDED
     + _POLICY
-    + _POLICY_LATER
+    + _POLICY_ELSEWHERE
     + _MEMORY
 )
 """All rows, in the order of the documents; additions follow the section that they belong to."""

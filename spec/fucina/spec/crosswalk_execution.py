@@ -4,7 +4,18 @@ The families of 6.4 that differ by comptime arguments, ``...Rank``, ``...Typed``
 method with a dtype: each of their names has a row.
 """
 
-__all__ = ["CONTEXT", "CONTEXT_ADDED", "LIFETIME", "MODEL", "POOL", "RAW", "RAW_ADDED", "SCOPE", "SCOPE_ADDED"]
+__all__ = [
+    "CONTEXT",
+    "CONTEXT_ADDED",
+    "LIFETIME",
+    "MODEL",
+    "POOL",
+    "RAW",
+    "RAW_ADDED",
+    "RAW_LATER",
+    "SCOPE",
+    "SCOPE_ADDED",
+]
 
 
 def _under(owner: str, *rows: str) -> tuple[str, ...]:
@@ -52,30 +63,18 @@ CONTEXT = (
         "carveMoeDecodeChainScratch carve_moe_decode_chain_scratch CONTEXT-MOE-1 CONTEXT-MOE-2",
     ),
     *_under(
-        "MoeDecodeChainScratchView",
-        "qx qx CONTEXT-MOE-2",
-        "gate_buf gate_buf CONTEXT-MOE-2",
-        "up_buf up_buf CONTEXT-MOE-2",
-        "g_buf g_buf CONTEXT-MOE-2",
-        "qg qg CONTEXT-MOE-2",
-        "outs outs CONTEXT-MOE-2",
-        "tasks tasks CONTEXT-MOE-2",
-        "states states CONTEXT-MOE-2",
+        "MoeDecodeScratchView",
+        *(f"{name} {name} CONTEXT-MOE-2" for name in ("qx", "gate_buf", "up_buf", "g_buf", "qg", "outs", "tasks")),
     ),
+    "states MoeDecodeChainScratchView.states CONTEXT-MOE-2",
 )
 """6.1; the thread-safe allocator and its copy have no counterpart, for Python signatures drop the allocator."""
 
-CONTEXT_ADDED = (
-    *_added(
-        "MoeDecodeScratchView",
-        *(f"{name} CONTEXT-MOE-2" for name in ("qx", "gate_buf", "up_buf", "g_buf", "qg", "outs", "tasks")),
-    ),
-    *_added(
-        "internal.backend_mod",
-        "Backend CONTEXT-TEAM-1",
-        "Backend.work_pool CONTEXT-TEAM-1",
-        "Backend.set_work_pool CONTEXT-TEAM-1",
-    ),
+CONTEXT_ADDED = _added(
+    "internal.backend_mod",
+    "Backend CONTEXT-TEAM-1",
+    "Backend.work_pool CONTEXT-TEAM-1",
+    "Backend.set_work_pool CONTEXT-TEAM-1",
 )
 
 MODEL = _under("ExecContext", "replace replace CONTEXT-REPLACE-1", "ctx.add add CONTEXT-OP-1 CONTEXT-ARITH-1")
@@ -129,6 +128,17 @@ RAW = (
     ),
 )
 """6.4."""
+
+RAW_LATER = _under(
+    "ExecContext",
+    "gluRank glu",
+    "splitSwiGluAxisRank split_swi_glu",
+    "conv1dAxisRank conv1d",
+    "conv2dBackwardInput conv2d_backward_input",
+    "dropoutBackward dropout_backward",
+    "splitSwiGluBackwardAxisRank split_swi_glu_backward",
+)
+"""The examples of the grammar of names in 6.4."""
 
 RAW_ADDED = (
     *_added("PreparedTensor", "tensor CONTEXT-PREPARE-1", "owned CONTEXT-PREPARE-1"),

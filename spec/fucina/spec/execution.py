@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from fucina.spec.types import DType
 
 __all__ = [
+    "MEMBERS",
+    "BackendModule",
     "BackendPart",
     "ContextPart",
     "LeasePart",
@@ -91,6 +93,13 @@ class BackendPart(Protocol):
     @property
     def work_pool(self) -> Any: ...
     def set_work_pool(self, pool: Any) -> None: ...
+
+
+class BackendModule(Protocol):
+    """``internal.backend_mod``."""
+
+    @property
+    def Backend(self) -> type[BackendPart]: ...  # noqa: N802 - the documents' name of a type
 
 
 class RuntimePart(Protocol):
@@ -260,3 +269,22 @@ class MemoryImplementation(Protocol):
     def internal(self) -> InternalPart: ...
     @property
     def bench_raw(self) -> BenchPart: ...
+
+
+MEMBERS: dict[str, type] = {
+    "ExecContext": ContextPart,
+    "ExecContext.rt": RuntimePart,
+    "ExecScope": ScopePart,
+    "PreparedTensor": PreparedPart,
+    "MoeDecodeScratchView": MoeViewPart,
+    "MoeDecodeChainScratchView": MoeChainViewPart,
+    "BufferPool": PoolPart,
+    "ScratchLease": LeasePart,
+    "internal.backend_mod": BackendModule,
+    "internal.backend_mod.Backend": BackendPart,
+}
+"""The Protocols by the name of what satisfies them, relative to an implementation.
+
+``ExecContext.rt`` stands for the type of that property, and what is no name of the root for the type of what the
+methods of a context and of a pool return.
+"""

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     import typing_extensions
 
     from fucina.spec import types
+    from fucina.spec.execution import BackendModule
     from fucina.spec.interface import ScalarValue
     from fucina.spec.runtime import HostShadow, Release
     from fucina.spec.types import DType
@@ -338,7 +339,7 @@ class GpuPart(Protocol):
 class InternalPart(Protocol):
     """``internal``: the raw layer, for those who need it.
 
-    ``thread_mod`` and ``backend_mod`` join with the chapters team and context.
+    ``thread_mod`` joins with the chapter team.
     """
 
     @property
@@ -349,6 +350,8 @@ class InternalPart(Protocol):
     def storage_mod(self) -> StorageModule: ...
     @property
     def shape_mod(self) -> ShapeModule: ...
+    @property
+    def backend_mod(self) -> BackendModule: ...
     @property
     def gpu(self) -> GpuPart: ...
     def fail_allocation(self, n: int | None) -> None: ...
