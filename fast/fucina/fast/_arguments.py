@@ -150,7 +150,7 @@ def known_dtype(dtype: Any) -> DType:
     Clauses: DTYPE-ARG-1
     """
     if type(dtype) is not DType:
-        named = DType.__members__.get(dtype) if issubclass(type(dtype), str) else None
+        named = DType.__members__.get(dtype) if type(dtype) is str else None  # a subclass may have a hash of its own
         hint = f'; write {named!r} or DType("{named.name}")' if named else ""
         raise InvalidDType(f"a DType is required, got {shown(dtype)}{hint}", clause="DTYPE-ARG-1")
     return dtype

@@ -21,6 +21,7 @@ from fucina.spec.errors import (
     InvalidDType,
     InvalidInteger,
     InvalidShape,
+    OutOfMemory,
 )
 from fucina.spec.types import DType
 
@@ -29,14 +30,14 @@ if TYPE_CHECKING:
 
     from fucina.spec.interface import Buffer
 
-__all__ = ["checked_indices", "imatrix_option", "index_array", "row_blocks", "scale_option", "search_option"]
+__all__ = ["imatrix_option", "row_blocks", "row_indices", "scale_option", "search_option"]
 
 WITH_IMPORTANCE = (DType.iq1_s, DType.iq1_m, DType.iq2_xxs, DType.iq2_xs)
 _F32, _F64 = DType.f32.index, DType.f64.index
 
 
-def search_option(dtype: DType, search: object) -> bool:
-    """Return the switch of iq4_nl's search.
+def search_option(dtype: DType, imatrix: object, search: object, scale: object) -> bool:
+    """Return the switch of iq4_nl's search, once no option is one that the format does not have.
 
     Clauses: BLOCK-ARG-1
     """
@@ -44,19 +45,22 @@ def search_option(dtype: DType, search: object) -> bool:
         raise DTypeMismatch(f"search must be True or False, got {shown(search)}", clause="BLOCK-ARG-1")
     if not search and dtype is not DType.iq4_nl:
         raise InvalidDType(f"search=False is an option of iq4_nl alone, got {dtype!r}", clause="BLOCK-ARG-1")
+    if scale is not None and dtype is not DType.tq2_0:
+        raise InvalidDType(f"scale= is an option of tq2_0 alone, got {dtype!r}", clause="BLOCK-ARG-1")
+    if imatrix is not None and dtype not in WITH_IMPORTANCE:
+        allowed = ", ".join(d.name for d in WITH_IMPORTANCE)
+        raise InvalidDType(f"imatrix= is an option of {allowed}, got {dtype!r}", clause="BLOCK-ARG-1")
     return bool(search)
 
 
-def scale_option(dtype: DType, scale: Any) -> float:
+def scale_option(scale: Any) -> float:
     """Return the given scale of tq2_0 as an f32, or 0 for none.
 
-    Clauses: BLOCK-ARG-1, BLOCK-SCALE-1
+    Clauses: BLOCK-SCALE-1, NUM-PARAM-1
     """
     if scale is None:
         return 0.0
-    if dtype is not DType.tq2_0:
-        raise InvalidDType(f"scale= is an option of tq2_0 alone, got {dtype!r}", clause="BLOCK-ARG-1")
-    given = pattern("scale", scale, "BLOCK-SCALE-1")
+    given = pattern("scale", scale, "NUM-PARAM-1")
     bits = cast_pattern(_F64, _F32, given)
     if not 0 < bits < 0x7F800000:
         raise InvalidBounds(
@@ -65,16 +69,13 @@ def scale_option(dtype: DType, scale: Any) -> float:
     return of_bits(cast_pattern(_F32, _F64, bits))
 
 
-def imatrix_option(dtype: DType, imatrix: Buffer | None, columns: int) -> Memory | None:
+def imatrix_option(imatrix: Buffer | None, columns: int) -> Memory | None:
     """Return the importance of the columns, checked.
 
-    Clauses: BLOCK-ARG-1, BLOCK-IMATRIX-1
+    Clauses: BLOCK-IMATRIX-1
     """
     if imatrix is None:
         return None
-    if dtype not in WITH_IMPORTANCE:
-        allowed = ", ".join(d.name for d in WITH_IMPORTANCE)
-        raise InvalidDType(f"imatrix= is an option of {allowed}, got {dtype!r}", clause="BLOCK-ARG-1")
     memory = reading("imatrix", imatrix, DType.f32, "BLOCK-IMATRIX-1")
     if memory.view.ndim != 1 or memory.count != columns:
         raise InvalidDataLength(
@@ -107,16 +108,22 @@ def row_blocks(row_len: object, dtype: DType) -> int:
     return number // size
 
 
-def index_array(indices: Any) -> npt.NDArray[Any]:
-    """Return the indices as an array of integers, Python's or numpy's.
+def row_indices(indices: Any, rows: int) -> tuple[npt.NDArray[np.uint64], npt.NDArray[Any]]:
+    """Return the indices of rows, each below their number, as words of their own; and the array they were given as.
+
+    What is checked is a copy, and the copy is what is used.
 
     Clauses: BLOCK-ROWS-1, BLOCK-ROWS-2
     """
     if isinstance(indices, Sequence) and not isinstance(indices, str | bytes | bytearray | memoryview):
-        numbers = [whole(f"indices[{i}]", index, "BLOCK-ROWS-2") for i, index in enumerate(indices)]
-        made = np.empty(len(numbers), object)
-        made[:] = numbers
-        return made
+        numbers = []
+        for i, index in enumerate(indices):
+            number = whole(f"indices[{i}]", index, "BLOCK-ROWS-2")
+            if not 0 <= number < rows:
+                raise _out_of_bounds(rows, str(i), number)
+            numbers.append(number)
+        words = np.array(numbers, np.uint64)
+        return words, words
     view = buffer_of("indices", indices, None, "BLOCK-ROWS-2")
     try:
         held = np.asarray(view)
@@ -127,21 +134,27 @@ def index_array(indices: Any) -> npt.NDArray[Any]:
             f"indices must be integers, got an array of {held.dtype} (buffer format {view.format!r})",
             clause="BLOCK-ROWS-2",
         )
-    return held
+    try:
+        return _checked(held, rows), held
+    except MemoryError as refusal:  # a broadcast array is larger than its memory
+        raise OutOfMemory(f"no memory for a copy of {held.size} indices ({refusal})", clause="BLOCK-ROWS-1") from None
 
 
-def checked_indices(indices: npt.NDArray[Any], rows: int) -> npt.NDArray[np.uint64]:
-    """Return the indices as words of their own, each below the number of rows.
+def _checked(indices: npt.NDArray[Any], rows: int) -> npt.NDArray[np.uint64]:
+    """Return indices as words, each below the number of rows.
 
     Clauses: BLOCK-ROWS-2
     """
-    flat = np.array(indices).reshape(-1)  # a copy: what is checked is what is used
+    flat = np.array(indices).reshape(-1)
     outside = (flat < 0) | (flat >= rows)
     if outside.any():
         first = int(outside.argmax())
         place = ", ".join(str(int(i)) for i in np.unravel_index(first, indices.shape)) if indices.shape else ""
-        raise IndexOutOfBounds(
-            f"indices must lie in [0, {rows}), got indices[{place}] = {integer_shown(int(flat[first]))}",
-            clause="BLOCK-ROWS-2",
-        )
+        raise _out_of_bounds(rows, place, int(flat[first]))
     return flat.astype(np.uint64)
+
+
+def _out_of_bounds(rows: int, place: str, index: int) -> IndexOutOfBounds:
+    return IndexOutOfBounds(
+        f"indices must lie in [0, {rows}), got indices[{place}] = {integer_shown(index)}", clause="BLOCK-ROWS-2"
+    )

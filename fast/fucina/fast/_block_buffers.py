@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -10,6 +11,7 @@ import numpy as np
 
 from fucina.fast._arguments import known_dtype
 from fucina.fast._buffers import Memory, buffer_of, reading
+from fucina.fast._flags import kept_flags
 from fucina.fast._native import lib
 from fucina.fast._shown import shown
 from fucina.fast.geometry import storage
@@ -88,7 +90,7 @@ def stored_blocks(name: str, value: object, dtype: DType, clause: str = "BLOCK-I
     size = geometry_of(dtype).bytes
     view = buffer_of(name, value, None, clause)
     shape = tuple(view.shape or ())
-    if view.format in _BYTES:
+    if _is_bytes(view):
         shape = _in_blocks(name, shape, dtype, clause)
     else:
         _require_struct(name, value, view, dtype, clause)
@@ -101,6 +103,11 @@ def stored_blocks(name: str, value: object, dtype: DType, clause: str = "BLOCK-I
             f"{name} must be C-contiguous, got shape {view.shape} with strides {view.strides}", clause=clause
         )
     return Blocks(Memory(view, size), math.prod(shape), shape)
+
+
+def _is_bytes(view: memoryview) -> bool:
+    """Return whether a buffer holds bytes; ctypes calls packed structs bytes, in Python 3.11, whatever their size."""
+    return view.format in _BYTES and view.itemsize == 1
 
 
 def _in_blocks(name: str, shape: tuple[int, ...], dtype: DType, clause: str) -> tuple[int, ...]:
@@ -128,14 +135,20 @@ def _require_struct(name: str, value: object, view: memoryview, dtype: DType, cl
     """Refuse elements that are not the packed struct of the dtype.
 
     numpy reads a struct's buffer format in Python, which raises flags (NUM-ENV-3): an array is asked for its dtype, and
-    of another buffer the format string is compared.
+    of another buffer the format string is compared first.
 
     Clauses: BLOCK-STRUCT-1, BLOCK-IN-1, BLOCK-IN-2
     """
     wanted = geometry_of(dtype).struct
-    held = value.dtype if isinstance(value, np.ndarray) else None
-    if held is None and (view.format, view.itemsize) == (np.empty(1, wanted).data.format, wanted.itemsize):
+    held: np.dtype[Any] | None = None
+    if issubclass(type(value), np.ndarray):  # a subclass may call its dtype what it likes, not so its base
+        held = np.ndarray.dtype.__get__(value)
+        held = held if held.itemsize == view.itemsize else None  # another thread may have set it since
+    elif (view.format, view.itemsize) == (np.empty(1, wanted).data.format, wanted.itemsize):
         return
+    elif view.format not in _BYTES:  # other exporters write the same fields in another way
+        with kept_flags(), suppress(TypeError, ValueError, RuntimeError):
+            held = np.asarray(view).dtype
     if held == wanted:
         return
     allowed = f"{name} must hold {GEOMETRY[dtype].struct_name} structs of {wanted.itemsize} bytes, or bytes (uint8)"
@@ -161,7 +174,7 @@ def block_target(name: str, value: object, dtype: DType, count: int, clause: str
     """
     size = geometry_of(dtype).bytes
     view = buffer_of(name, value, None, clause)
-    if view.format not in _BYTES:
+    if not _is_bytes(view):
         _require_struct(name, value, view, dtype, clause)
     if not view.c_contiguous:
         raise UnsupportedView(
@@ -208,10 +221,10 @@ def require_finite(name: str, memory: Memory, clause: str) -> None:
         raise NonFiniteValue(f"{name} must be finite, got {name}[{place}] = {word}{flat}", clause=clause)
 
 
-def empty(shape: tuple[int, ...], form: np.dtype[Any], clause: str) -> AnyArray:
+def empty(shape: tuple[int, ...], form: np.dtype[Any], clause: str = "BLOCK-OUT-1") -> AnyArray:
     """Return a new array for a result.
 
-    Clauses: BLOCK-IN-1, BLOCK-VALUES-1
+    Clauses: BLOCK-OUT-1
     """
     try:
         return np.empty(shape, form)

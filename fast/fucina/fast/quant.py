@@ -149,7 +149,7 @@ def dequantize(dtype: DType, blocks: Buffer, *, out: Buffer | None = None) -> np
     given = stored_blocks("blocks", blocks, dtype)
     size = geometry_of(dtype).elements
     shape = (*given.shape[:-1], given.shape[-1] * size) if given.shape else (size,)
-    result, filled = _f32_target(out, shape, "BLOCK-IN-1")
+    result, filled = _f32_target(out, shape)
     refuse_overlap("blocks", given.memory, "out", filled, "BLOCK-OUT-1")
     lib.fc_dequantize(dtype.index, given.memory.pointer("void *"), filled.pointer("float *"), given.count)
     return result
@@ -213,13 +213,13 @@ def quantize(
     array([  8,  32, 129], dtype=uint8)
     """
     block_dtype(dtype)
-    searching = arguments.search_option(dtype, search)
-    given_scale = arguments.scale_option(dtype, scale)
+    searching = arguments.search_option(dtype, imatrix, search, scale)
+    given_scale = arguments.scale_option(scale)
     given = values_to_encode(values, dtype)
     columns = given.shape[-1] * geometry_of(dtype).elements
-    importance = arguments.imatrix_option(dtype, imatrix, columns)
+    importance = arguments.imatrix_option(imatrix, columns)
     if out is None:
-        result: Any = empty(given.shape, storage(dtype), "BLOCK-VALUES-1")
+        result: Any = empty(given.shape, storage(dtype))
         filled = Memory.of(result)
     else:
         filled = block_target("out", out, dtype, given.count)
@@ -237,7 +237,7 @@ def quantize(
     if out is None or dtype not in _MAY_REJECT:
         _encode(dtype, given, filled, options)
     else:  # nothing may be written before the last block is known to have an answer
-        aside = empty((given.count,), storage(dtype), "BLOCK-VALUES-1")
+        aside = empty((given.count,), storage(dtype))
         _encode(dtype, given, Memory.of(aside), options)
         np.frombuffer(filled.view, np.uint8)[:] = aside.view(np.uint8)
     made: AnyArray = result
@@ -299,7 +299,6 @@ def dequantize_rows(
     """
     block_dtype(dtype)
     row_blocks = arguments.row_blocks(row_len, dtype)
-    wanted = arguments.index_array(indices)
     given = stored_blocks("blocks", blocks, dtype)
     if given.count % row_blocks:
         raise InvalidDataLength(
@@ -307,19 +306,16 @@ def dequantize_rows(
             clause="BLOCK-ROWS-1",
         )
     with kept_flags():
-        chosen = arguments.checked_indices(wanted, given.count // row_blocks)
-    result, filled = _f32_target(out, (*wanted.shape, row_blocks * geometry_of(dtype).elements), "BLOCK-ROWS-1")
+        chosen, wanted = arguments.row_indices(indices, given.count // row_blocks)
+    result, filled = _f32_target(out, (*wanted.shape, row_blocks * geometry_of(dtype).elements))
     refuse_overlap("blocks", given.memory, "out", filled, "BLOCK-OUT-1")
     if np.shares_memory(wanted, result):
         raise OverlappingMemory("out must not share memory with indices, got two that do", clause="BLOCK-OUT-1")
-    lib.fc_dequantize_rows(
-        dtype.index,
-        given.memory.pointer("void *"),
-        row_blocks,
-        Memory.of(chosen).pointer("uint64_t *"),
-        chosen.size,
-        filled.pointer("float *"),
-    )
+    if chosen.size:  # where no row is wanted, a row may be longer than any memory
+        words = Memory.of(chosen).pointer("uint64_t *")
+        lib.fc_dequantize_rows(
+            dtype.index, given.memory.pointer("void *"), row_blocks, words, chosen.size, filled.pointer("float *")
+        )
     return result
 
 
@@ -377,12 +373,11 @@ def error(dtype: DType, values: Buffer) -> ErrorFigures:
 
     Clauses: BLOCK-FIGURES-1
     """
-    blocks = quantize(dtype, values)
-    if not blocks.size:
-        raise InvalidShape(
-            f"values must hold at least one block, got shape {blocks.shape} in blocks", clause="BLOCK-FIGURES-1"
-        )
-    given = values_to_encode(values, dtype)
+    block_dtype(dtype)
+    given = values_to_encode(values, dtype)  # looked at once: the next time an object may show another buffer
+    if not given.count:
+        raise InvalidShape(f"values must hold a block, got shape {given.shape} in blocks", clause="BLOCK-FIGURES-1")
+    blocks = quantize(dtype, given.memory.view)
     figures = ffi.new("double[2]")
     lib.fc_block_error(
         dtype.index,
@@ -396,12 +391,12 @@ def error(dtype: DType, values: Buffer) -> ErrorFigures:
     return ErrorFigures(dtype, float(figures[0]), float(figures[1]), bits)
 
 
-def _f32_target(out: Buffer | None, shape: tuple[int, ...], clause: str) -> tuple[npt.NDArray[np.float32], Memory]:
+def _f32_target(out: Buffer | None, shape: tuple[int, ...]) -> tuple[npt.NDArray[np.float32], Memory]:
     """Return where f32 results go: a new array, or the caller's.
 
     Clauses: BLOCK-OUT-1
     """
-    result: Any = empty(shape, np.dtype(np.float32), clause) if out is None else out
+    result: Any = empty(shape, np.dtype(np.float32)) if out is None else out
     filled = writing("out", result, DType.f32, "BLOCK-OUT-1")
     require_count("out", filled, math.prod(shape), "BLOCK-OUT-1")
     made: npt.NDArray[np.float32] = result if isinstance(result, np.ndarray) else np.asarray(filled.view)

@@ -20,6 +20,7 @@ from fucina.spec.errors import (
     InvalidDType,
     InvalidInteger,
     InvalidShape,
+    OutOfMemory,
     OverlappingMemory,
 )
 from fucina.spec.types import DType
@@ -92,7 +93,11 @@ def given_indices(indices: object, rows: int) -> Indices:
         held = None
     if held is None or held.dtype.kind not in "iu":
         raise InvalidInteger(f"indices must be integers, got buffer format {view.format!r}", clause="BLOCK-ROWS-2")
-    return Indices(_checked(held.reshape(-1).tolist(), held.shape, rows), held.shape, held)
+    try:
+        values = held.reshape(-1).tolist()
+    except MemoryError:  # a broadcast array is larger than its memory
+        raise OutOfMemory(f"no memory for a list of {held.size} indices", clause="BLOCK-ROWS-1") from None
+    return Indices(_checked(values, held.shape, rows), held.shape, held)
 
 
 def _checked(values: Iterable[object], shape: tuple[int, ...] | None, rows: int) -> list[int]:

@@ -169,12 +169,17 @@ def _memory(name: str, buffer: object, fmt: Format, clause: str) -> tuple[Memory
     Clauses: BLOCK-STRUCT-1, BLOCK-IN-1
     """
     view = viewed(name, buffer, f"a buffer of {GEOMETRY[fmt.dtype].struct_name} structs or of bytes", clause)
-    is_bytes = view.format.lstrip("@=<>!") == "B"
+    is_bytes = _named_bytes(view) and view.itemsize == 1  # ctypes calls packed structs bytes, in Python 3.11
     if not is_bytes:
         _require_struct(name, buffer, view, fmt, clause)
     require_contiguous(name, view, clause)
     shape = tuple(view.shape or ())
     return Memory(np.frombuffer(view, np.uint8), shape), shape, is_bytes
+
+
+def _named_bytes(view: memoryview) -> bool:
+    """Return whether the format of a buffer is that of a byte; its items may be larger, if it is wrong."""
+    return view.format.lstrip("@=<>!") == "B"
 
 
 def _require_struct(name: str, buffer: object, view: memoryview, fmt: Format, clause: str) -> None:
@@ -188,10 +193,13 @@ def _require_struct(name: str, buffer: object, view: memoryview, fmt: Format, cl
     Clauses: BLOCK-STRUCT-1, BLOCK-IN-1, BLOCK-IN-2
     """
     held: np.dtype[Any] | None
-    if isinstance(buffer, np.ndarray):
-        held = buffer.dtype
+    if issubclass(type(buffer), np.ndarray):  # asked as the base class, because a subclass may answer anything
+        held = np.ndarray.dtype.__get__(buffer)
+        held = held if held.itemsize == view.itemsize else None  # another thread may have set it since
     elif (view.format, view.itemsize) == (np.empty(1, fmt.struct).data.format, fmt.size):
         return
+    elif _named_bytes(view):
+        held = None
     else:
         try:
             held = np.asarray(view).dtype
