@@ -1,6 +1,7 @@
 /*
  * The default floating-point environment around a public function (clauses NUM-ENV-2, NUM-ENV-3): enter() makes it so,
- * leave() puts the caller's control bits and accrued flags back exactly.  The kernels in between are calls into other
+ * leave() puts the caller's control bits and accrued flags back exactly; leave_with_flags(), of tensor arithmetic, keeps
+ * what was raised in between.  The kernels in between are calls into other
  * translation units, so the compiler cannot move arithmetic across either.
  */
 #ifndef FC_ENVIRONMENT_H
@@ -20,6 +21,9 @@ static inline fc_environment fc_environment_enter(void) {
 static inline void fc_environment_leave(fc_environment csr) {
     if (_mm_getcsr() != csr) _mm_setcsr(FC_PLANT(FLAGS_LEFT, csr, csr | (_mm_getcsr() & 0x3f)));
 }
+static inline void fc_environment_leave_with_flags(fc_environment csr) {
+    if ((_mm_getcsr() ^ csr) & FC_CSR_CONTROL) _mm_setcsr(csr | (_mm_getcsr() & 0x3f));
+}
 #elif defined(__aarch64__)
 typedef struct { uint64_t control, status; } fc_environment;
 static inline fc_environment fc_environment_enter(void) {
@@ -33,6 +37,9 @@ static inline void fc_environment_leave(fc_environment e) {
     if (__builtin_expect(e.control != 0, 0)) __asm__ volatile("msr fpcr, %0" : : "r"(e.control));
     if (!FC_PLANTED(FLAGS_LEFT)) __asm__ volatile("msr fpsr, %0" : : "r"(e.status));
 }
+static inline void fc_environment_leave_with_flags(fc_environment e) {
+    if (__builtin_expect(e.control != 0, 0)) __asm__ volatile("msr fpcr, %0" : : "r"(e.control));
+}
 #else
 #include <fenv.h>
 typedef fenv_t fc_environment;
@@ -43,6 +50,7 @@ static inline fc_environment fc_environment_enter(void) {
     return e;
 }
 static inline void fc_environment_leave(fc_environment e) { fesetenv(&e); }
+static inline void fc_environment_leave_with_flags(fc_environment e) { feupdateenv(&e); }
 #endif
 
 /*

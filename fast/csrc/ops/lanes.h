@@ -1,0 +1,11 @@
+/* Sizes of the tree of a sum (clause CONTEXT-SUM-1). */
+#ifndef FC_OPS_LANES_H
+#define FC_OPS_LANES_H
+
+enum {
+    FC_LANES = 32,
+    FC_BLOCK = 8192, /* elements of one block */
+    FC_COLUMNS = 256 /* columns that are added side by side, at most */
+};
+
+#endif
