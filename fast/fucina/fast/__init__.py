@@ -3,23 +3,30 @@
 The same names and the same bits as ``fucina.reference``; ``python -m fucina.fast`` tells what this installation is.
 """
 
-from fucina.fast import dtype, fpenv, quant, rng
+from fucina.fast import bench_raw, dtype, fpenv, internal, quant, rng
 from fucina.fast._isa import isa, isa_levels, set_isa
 from fucina.fast._native import ffi as _ffi
 from fucina.fast._native import lib as _lib
+from fucina.fast.buffer_pool import BufferPool
 from fucina.fast.values import F8E4M3, F8E5M2, Bf16
+from fucina.spec.runtime import LayoutClass, RhsLifetime
 from fucina.spec.types import DType, DTypeKind, FloatOp
 
 __all__ = [
     "F8E4M3",
     "F8E5M2",
     "Bf16",
+    "BufferPool",
     "DType",
     "DTypeKind",
     "FloatOp",
+    "LayoutClass",
+    "RhsLifetime",
+    "bench_raw",
     "capabilities",
     "dtype",
     "fpenv",
+    "internal",
     "isa",
     "isa_levels",
     "quant",
@@ -29,4 +36,6 @@ __all__ = [
 
 __version__: str = _ffi.string(_lib.fc_version()).decode("ascii")
 
-capabilities: frozenset[str] = frozenset({"numbers", "dtype", "bridge", "block", "rng", "fpenv", "errors"})
+capabilities: frozenset[str] = frozenset(
+    {"numbers", "dtype", "bridge", "block", "rng", "fpenv", "storage", "tensor", "pool", "errors"}
+)

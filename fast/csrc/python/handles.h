@@ -1,0 +1,136 @@
+/*
+ * The Python objects of the memory chapters, for the C files that make and read them (module fucina.fast._handles).
+ *
+ * A buffer object is one of any number of handles to a storage; a tensor holds a reference to one.  Both are leaves of
+ * types in the Python layer, one for each dtype, which do the complete checks and know the words: a function here takes
+ * plain arguments and hands everything else to the method of the same name with an underscore in front.
+ * Everything here runs with the GIL.
+ */
+#ifndef FC_PYTHON_HANDLES_H
+#define FC_PYTHON_HANDLES_H
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+#include <structmember.h>
+
+#include "core/dtype.h"
+#include "storage/pool.h"
+#include "storage/storage.h"
+#include "tensor/geometry.h"
+
+/* a function as a type's slot */
+#define FH_SLOT(function) (void *)(uintptr_t)(function)
+
+typedef struct {
+    PyObject_HEAD
+    PyObject *weak;
+    struct fc_storage *storage; /* with a holder, but no reference */
+} fh_buffer;
+
+enum { FH_OWNED, FH_SCOPED, FH_REPLACED, FH_ENDED, FH_CLOSED };
+
+typedef struct {
+    PyObject_HEAD
+    PyObject *weak;
+    struct fc_storage *storage; /* with a reference and a holder; NULL at the end */
+    PyObject *shape_object, *strides_object; /* made when asked for, or NULL */
+    PyObject *origin; /* where it was made, if that is traced, or NULL */
+    size_t offset, shape[FC_MAX_RANK], strides[FC_MAX_RANK];
+    uint8_t rank, dtype, life;
+} fh_tensor;
+
+typedef struct {
+    PyObject_HEAD
+    PyObject *weak;
+    struct fc_pool *pool;
+    int closed;
+} fh_pool;
+
+/* -- errors */
+#define FH_ERRORS(X)                                                                                                        \
+    X(UseAfterDeinit) X(UseAfterScope) X(OverRelease) X(ReadOnlyStorage) X(DTypeMismatch) X(OutOfMemory) X(NotCopyable)     \
+    X(ExportRefused) X(Overflow)
+enum {
+#define X(name) FH_##name,
+    FH_ERRORS(X)
+#undef X
+    FH_ERROR_COUNT
+};
+/* Set an exception of fucina.spec.errors; returns NULL. */
+PyObject *fh_refuse(int error, const char *clause, const char *format, ...);
+/* The same with the name of a type in place of %U. */
+PyObject *fh_refuse_type(int error, const char *clause, const char *format, PyTypeObject *type);
+
+/* Let a place refer to something else. */
+static inline void fh_put(PyObject **place, PyObject *object) {
+    PyObject *old = *place;
+    Py_XINCREF(object);
+    *place = object;
+    Py_XDECREF(old);
+}
+
+/* An exception that was set before a call into Python, put back after it; one that the call set is reported as unraisable
+   where `silent`, and else takes its place. */
+struct fh_pending { PyObject *type, *value, *trace; };
+void fh_pending_save(struct fh_pending *pending);
+void fh_pending_restore(struct fh_pending *pending, PyObject *culprit, int silent);
+
+/* -- dtypes */
+extern const size_t fh_element_size[FC_DTYPES];
+extern const size_t fh_block_size[FC_DTYPES]; /* 1 of a scalar dtype */
+extern PyObject *fh_element[FC_DTYPES];       /* numpy dtypes */
+extern PyObject *fh_ndarray, *fh_release_type, *fh_no_hook, *fh_shadow_type, *fh_shape_type;
+/* The leaf type of a dtype, made by the Python layer when it is first needed; borrowed.  NULL with an exception. */
+PyTypeObject *fh_buffer_type(int dtype);
+PyTypeObject *fh_tensor_type(int dtype);
+
+/* -- buffers (python/buffers.c) */
+int fh_is_buffer(PyObject *object);
+/* A new handle to a storage, with a holder of its own. */
+PyObject *fh_buffer_of(struct fc_storage *s);
+static inline size_t fh_capacity(const struct fc_storage *s) { return s->bytes / fh_element_size[s->dtype]; }
+/* Let go of a reference and a holder; an exception of the hook is left set. */
+void fh_let_go(struct fc_storage *s);
+/* The same where no exception may come out. */
+void fh_let_go_silently(struct fc_storage *s);
+/* Count a mutable access; 0 with an exception for a read-only storage, or when dropping the shadow raised. */
+int fh_open_for_writing(struct fc_storage *s);
+/* An object with the buffer protocol over bytes of a storage that holds a pin; NULL with an exception. */
+PyObject *fh_pin(struct fc_storage *s, size_t offset, size_t bytes, int writable);
+/* Note where a storage was made. */
+int fh_set_origin(struct fc_storage *s, PyObject *origin);
+PyObject *fh_origin(struct fc_storage *s); /* borrowed, or NULL */
+
+/* -- tensors (python/tensors.c) */
+int fh_is_tensor(PyObject *object);
+/* A tensor that takes over one reference and one holder; on error, NULL with an exception, they are given back. */
+PyObject *fh_tensor_over(struct fc_storage *s, int rank, const size_t *shape, const size_t *strides, size_t offset);
+/* A contiguous tensor, of unspecified content, on pooled storage; NULL with an exception. */
+PyObject *fh_tensor_empty(fh_pool *pool, int dtype, int rank, const size_t *shape);
+/* Whether a tensor can be used; and the exception where it cannot, returning NULL. */
+static inline int fh_is_usable(const fh_tensor *t) { return t->storage && fc_is_live(t->storage); }
+PyObject *fh_unusable(const fh_tensor *t, const char *clause);
+/* The shape in storage elements. */
+static inline void fh_storage_shape(const fh_tensor *t, size_t *dims) {
+    for (int k = 0; k < t->rank; k++) dims[k] = t->shape[k];
+    dims[t->rank - 1] /= fh_block_size[t->dtype];
+}
+static inline int fh_is_contiguous(const fh_tensor *t) {
+    size_t dims[FC_MAX_RANK] = {0};
+    fh_storage_shape(t, dims);
+    return fc_is_row_major(t->rank, dims, t->strides);
+}
+static inline unsigned char *fh_first(const fh_tensor *t) { return t->storage->data + t->offset * fh_element_size[t->dtype]; }
+/* The entries of a tuple or list of one to eight exact ints in [0, 2^64); 0, without exception, when it is not so plain. */
+int fh_entries(PyObject *object, size_t *entries);
+int fh_u64(PyObject *object, size_t *value);
+PyObject *fh_tuple(int rank, const size_t *entries);
+
+/* -- the parts of the module */
+int fh_add_buffers(PyObject *module);
+int fh_add_tensors(PyObject *module);
+int fh_add_pools(PyObject *module);
+int fh_add_dlpack(PyObject *module);
+/* A leaf of a type in the Python layer. */
+PyObject *fh_leaf(PyObject *base, PyObject *name, destructor dealloc);
+
+#endif

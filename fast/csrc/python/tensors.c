@@ -1,0 +1,594 @@
+/* Tensor objects: a reference to a storage with a shape, strides and an offset; what of them has to be quick. */
+#include "python/handles.h"
+#include "core/fault.h"
+#include "fucina.h"
+#include "storage/memory.h"
+#include "tensor/copy.h"
+#include "tensor/in_place.h"
+#include <string.h>
+
+enum { LARGE = 1 << 15 }; /* bytes from which on the GIL is released */
+
+static PyTypeObject *tensor_base;
+static PyObject *slow_reshape, *slow_strides, *slow_offset, *slow_broadcast, *slow_len;
+
+int fh_is_tensor(PyObject *object) { return PyObject_TypeCheck(object, tensor_base); }
+static fh_tensor *of(PyObject *object) { return (fh_tensor *)object; }
+
+/* Clauses: TENSOR-LIFE-1, STORAGE-DEAD-1, SCOPE-AFTER-1 */
+PyObject *fh_unusable(const fh_tensor *t, const char *clause) {
+    if (t->life == FH_CLOSED)
+        return fh_refuse(FH_UseAfterScope, "SCOPE-AFTER-1", "%R was used after its scope was closed", (PyObject *)t);
+    return fh_refuse(FH_UseAfterDeinit, clause, "%R was used after deinit", (PyObject *)t);
+}
+#define REQUIRE_USABLE(self) \
+    if (!fh_is_usable(of(self))) return fh_unusable(of(self), "TENSOR-LIFE-1")
+
+/* -- making */
+
+/* Clause: POOL-LEAK-1: what a report would say of the storage */
+static void note_shape(struct fc_storage *s, int rank, const size_t *shape) {
+    struct fc_pooled *pooled = (struct fc_pooled *)s;
+    pooled->rank = (uint8_t)rank;
+    memcpy(pooled->shape, shape, (size_t)rank * sizeof *shape);
+}
+
+PyObject *fh_tensor_over(struct fc_storage *s, int rank, const size_t *shape, const size_t *strides, size_t offset) {
+    PyTypeObject *type = fh_tensor_type(s->dtype);
+    fh_tensor *self = type ? (fh_tensor *)PyType_GenericAlloc(type, 0) : NULL;
+    if (!self) {
+        fh_let_go_silently(s);
+        return NULL;
+    }
+    self->storage = s;
+    self->rank = (uint8_t)rank;
+    self->dtype = s->dtype;
+    self->offset = offset;
+    memcpy(self->shape, shape, (size_t)rank * sizeof *shape);
+    memcpy(self->strides, strides, (size_t)rank * sizeof *strides);
+    if (s->kind == FC_STORAGE_POOLED) note_shape(s, rank, shape);
+    return (PyObject *)self;
+}
+
+/* Another tensor on the same storage (clause TENSOR-VIEW-1). */
+static PyObject *view_of(const fh_tensor *t, int rank, const size_t *shape, const size_t *strides, size_t offset) {
+    if (!fc_storage_retain(t->storage))
+        return fh_refuse(FH_Overflow, "STORAGE-REF-1", "a storage has fewer than 2^30 references");
+    if (FC_PLANTED(VIEW_NOT_RETAINED)) fc_storage_release(t->storage);
+    fc_storage_hold(t->storage);
+    return fh_tensor_over(t->storage, rank, shape, strides, offset);
+}
+
+PyObject *fh_tensor_empty(fh_pool *pool, int dtype, int rank, const size_t *shape) {
+    size_t dims[FC_MAX_RANK], strides[FC_MAX_RANK];
+    memcpy(dims, shape, (size_t)rank * sizeof *shape);
+    dims[rank - 1] /= fh_block_size[dtype];
+    fc_row_major(rank, dims, strides);
+    struct fc_storage *s = fc_pool_acquire(pool->pool, dtype, fc_count(rank, dims), fh_element_size[dtype]);
+    if (!s) return fh_refuse(FH_OutOfMemory, "POOL-MEMORY-1", "no memory for a tensor");
+    return fh_tensor_over(s, rank, shape, strides, 0);
+}
+
+/* -- the end */
+
+/* Give the reference back; an exception of a hook is left set. */
+static void end(fh_tensor *t, int life) {
+    struct fc_storage *s = t->storage;
+    t->life = (uint8_t)life;
+    t->storage = NULL;
+    if (s) fh_let_go(s);
+}
+
+/* Clauses: TENSOR-LIFE-1, SCOPE-BORROW-1 */
+static PyObject *deinit(PyObject *self, PyObject *unused) {
+    (void)unused;
+    fh_tensor *t = of(self);
+    if (t->life == FH_OWNED) {
+        REQUIRE_USABLE(self);
+        if (!fc_held_of(fc_life_of(t->storage))) { /* somebody gave the tensor's reference back by hand */
+            t->life = FH_ENDED;
+            fc_storage_drop(t->storage);
+            t->storage = NULL;
+            return fh_refuse(FH_OverRelease, "STORAGE-REF-1", "the reference of %R was given back already", self);
+        }
+        end(t, FH_ENDED);
+        if (PyErr_Occurred()) return NULL;
+    } else if (t->life == FH_ENDED && !FC_PLANTED(DEINIT_TWICE)) {
+        return fh_unusable(t, "TENSOR-LIFE-1");
+    }
+    Py_RETURN_NONE;
+}
+
+static PyObject *is_usable(PyObject *self, PyObject *unused) {
+    (void)unused;
+    return PyBool_FromLong(fh_is_usable(of(self)));
+}
+
+/* Clause: CONTEXT-REPLACE-1: a deinit that forgives a second one */
+static PyObject *deinit_replaced(PyObject *self, PyObject *unused) {
+    if (of(self)->life != FH_OWNED) Py_RETURN_NONE;
+    PyObject *result = deinit(self, unused);
+    if (of(self)->life == FH_ENDED) of(self)->life = FH_REPLACED;
+    return result;
+}
+
+static PyObject *enter(PyObject *self, PyObject *unused) {
+    (void)unused;
+    REQUIRE_USABLE(self);
+    Py_INCREF(self);
+    return self;
+}
+
+static PyObject *leave(PyObject *self, PyObject *const *args, Py_ssize_t count) {
+    (void)args, (void)count;
+    if (of(self)->life == FH_OWNED) return deinit(self, NULL);
+    Py_RETURN_NONE;
+}
+
+/* Clause: SCOPE-ADOPT-1 */
+static PyObject *adopt(PyObject *self, PyObject *unused) {
+    (void)unused;
+    of(self)->life = FH_SCOPED;
+    Py_RETURN_NONE;
+}
+
+/* Clauses: SCOPE-CLOSE-1, SCOPE-AFTER-1 */
+static PyObject *close_scoped(PyObject *self, PyObject *unused) {
+    (void)unused;
+    end(of(self), FH_CLOSED);
+    if (PyErr_Occurred()) return NULL;
+    Py_RETURN_NONE;
+}
+
+/* Clause: TENSOR-LIFE-2 */
+static void tensor_dealloc(PyObject *object) {
+    fh_tensor *t = of(object);
+    PyTypeObject *type = Py_TYPE(object);
+    if (t->weak) PyObject_ClearWeakRefs(object);
+    if (t->storage || t->shape_object || t->strides_object || t->origin) {
+        struct fc_storage *s = t->storage;
+        if (s && !s->owner && !t->origin) {
+            fh_let_go(s);
+        } else if (s || t->origin) {
+            struct fh_pending pending;
+            fh_pending_save(&pending);
+            if (s && t->origin && t->life == FH_OWNED)
+                PyErr_WarnFormat(PyExc_ResourceWarning, 1, "a tensor made at %U was not deinited", t->origin);
+            if (PyErr_Occurred()) PyErr_WriteUnraisable(NULL);
+            if (s) fh_let_go(s);
+            fh_pending_restore(&pending, NULL, 1);
+        }
+        Py_XDECREF(t->shape_object);
+        Py_XDECREF(t->strides_object);
+        Py_XDECREF(t->origin);
+    }
+    PyObject_Free(object);
+    Py_DECREF(type);
+}
+
+/* -- fields */
+
+static PyObject *entries_object(PyObject **place, int rank, const size_t *entries) {
+    if (!*place) {
+        PyObject *tuple = fh_tuple(rank, entries);
+        if (!tuple) return NULL;
+        PyObject *made = PyObject_CallMethod((PyObject *)&PyTuple_Type, "__new__", "OO", fh_shape_type, tuple);
+        Py_DECREF(tuple);
+        if (!made) return NULL;
+        fh_put(place, made);
+        Py_DECREF(made);
+    }
+    Py_INCREF(*place);
+    return *place;
+}
+
+/* Clause: TENSOR-TYPE-1 */
+static PyObject *get_shape(PyObject *self, void *unused) {
+    (void)unused;
+    REQUIRE_USABLE(self);
+    return entries_object(&of(self)->shape_object, of(self)->rank, of(self)->shape);
+}
+static PyObject *get_strides(PyObject *self, void *unused) {
+    (void)unused;
+    REQUIRE_USABLE(self);
+    return entries_object(&of(self)->strides_object, of(self)->rank, of(self)->strides);
+}
+static PyObject *get_offset(PyObject *self, void *unused) {
+    (void)unused;
+    REQUIRE_USABLE(self);
+    return PyLong_FromSize_t(of(self)->offset);
+}
+static PyObject *get_buffer(PyObject *self, void *unused) {
+    (void)unused;
+    REQUIRE_USABLE(self);
+    return fh_buffer_of(of(self)->storage);
+}
+static PyObject *get_scope_owned(PyObject *self, void *unused) {
+    (void)unused;
+    return PyBool_FromLong(of(self)->life == FH_SCOPED || of(self)->life == FH_CLOSED);
+}
+static PyObject *get_origin(PyObject *self, void *unused) {
+    (void)unused;
+    PyObject *origin = of(self)->origin ? of(self)->origin : Py_None;
+    Py_INCREF(origin);
+    return origin;
+}
+static int set_origin(PyObject *self, PyObject *origin, void *unused) {
+    (void)unused;
+    fh_put(&of(self)->origin, origin == Py_None ? NULL : origin);
+    return 0;
+}
+
+/* _state: what repr shows, of a dead tensor too: (life, references, shape, strides, offset) */
+static PyObject *get_state(PyObject *self, void *unused) {
+    (void)unused;
+    const fh_tensor *t = of(self);
+    return Py_BuildValue("iKNNn", t->life, (unsigned long long)(t->storage ? fc_refs_of(fc_life_of(t->storage)) : 0),
+                         fh_tuple(t->rank, t->shape), fh_tuple(t->rank, t->strides), (Py_ssize_t)t->offset);
+}
+
+/* -- geometry */
+
+/* Clause: TENSOR-GEOM-1 */
+static PyObject *get_rank(PyObject *self, PyObject *unused) {
+    (void)unused;
+    REQUIRE_USABLE(self);
+    return PyLong_FromLong(of(self)->rank);
+}
+static PyObject *get_len(PyObject *self, PyObject *unused) {
+    (void)unused;
+    REQUIRE_USABLE(self);
+    const size_t count = fc_count(of(self)->rank, of(self)->shape);
+    return count ? PyLong_FromSize_t(count) : PyObject_CallMethodObjArgs(self, slow_len, NULL);
+}
+static size_t storage_count(const fh_tensor *t) {
+    size_t dims[FC_MAX_RANK] = {0};
+    fh_storage_shape(t, dims);
+    return fc_count(t->rank, dims);
+}
+static PyObject *storage_len(PyObject *self, PyObject *unused) {
+    (void)unused;
+    REQUIRE_USABLE(self);
+    return PyLong_FromSize_t(storage_count(of(self)));
+}
+/* Clause: TENSOR-GEOM-2 */
+static PyObject *is_contiguous(PyObject *self, PyObject *unused) {
+    (void)unused;
+    REQUIRE_USABLE(self);
+    return PyBool_FromLong(fh_is_contiguous(of(self)));
+}
+/* Clause: TENSOR-TAKE-1 */
+static PyObject *can_take_in_place(PyObject *self, PyObject *unused) {
+    (void)unused;
+    REQUIRE_USABLE(self);
+    const fh_tensor *t = of(self);
+    return PyBool_FromLong(t->offset == 0 && (!t->storage->read_only || FC_PLANTED(READ_ONLY_TAKEN)) &&
+                           (fc_refs_of(fc_life_of(t->storage)) == 1 || FC_PLANTED(SHARED_TAKEN)) && fh_is_contiguous(t));
+}
+
+/* -- views: the plain case here, everything else in the Python layer */
+
+/* Clause: TENSOR-VIEW-1 */
+static PyObject *clone_view(PyObject *self, PyObject *unused) {
+    (void)unused;
+    REQUIRE_USABLE(self);
+    const fh_tensor *t = of(self);
+    return view_of(t, t->rank, t->shape, t->strides, t->offset);
+}
+
+/* Clause: TENSOR-VIEW-2 */
+static PyObject *reshape(PyObject *self, PyObject *shape) {
+    REQUIRE_USABLE(self);
+    const fh_tensor *t = of(self);
+    size_t dims[FC_MAX_RANK], strides[FC_MAX_RANK];
+    const int rank = fh_entries(shape, dims);
+    if (rank && fh_block_size[t->dtype] == 1) {
+        const size_t count = fc_count(rank, dims);
+        if (count && count == fc_count(t->rank, t->shape) && (fc_is_row_major(t->rank, t->shape, t->strides) || FC_PLANTED(RESHAPE_STRIDED))) {
+            fc_row_major(rank, dims, strides);
+            return view_of(t, rank, dims, strides, FC_PLANT(RESHAPE_OFFSET_LOST, t->offset, 0));
+        }
+    }
+    return PyObject_CallMethodObjArgs(self, slow_reshape, shape, NULL);
+}
+
+/* The view, or NULL without an exception where it is not plain. */
+static PyObject *plain_view(const fh_tensor *t, PyObject *shape, PyObject *strides, size_t delta) {
+    size_t dims[FC_MAX_RANK], steps[FC_MAX_RANK], offset;
+    const int rank = fh_entries(shape, dims);
+    if (rank && fh_block_size[t->dtype] == 1 && fh_entries(strides, steps) == rank && fc_count(rank, dims) && !__builtin_add_overflow(t->offset, delta, &offset) &&
+        fc_view_fits(rank, dims, steps, offset, fh_capacity(t->storage)))
+        return view_of(t, rank, dims, steps, offset);
+    return NULL;
+}
+
+/* Call a method of the Python layer with the arguments as they came. */
+static PyObject *by_python(PyObject *self, PyObject *name, PyObject *const *args, Py_ssize_t count, PyObject *names) {
+    const Py_ssize_t named = names ? PyTuple_Size(names) : 0;
+    PyObject *method = PyObject_GetAttr(self, name), *positional = PyTuple_New(count), *keywords = PyDict_New(), *result = NULL;
+    if (!method || !positional || !keywords) goto end;
+    for (Py_ssize_t k = 0; k < count; k++) {
+        Py_INCREF(args[k]);
+        PyTuple_SetItem(positional, k, args[k]);
+    }
+    for (Py_ssize_t k = 0; k < named; k++)
+        if (PyDict_SetItem(keywords, PyTuple_GetItem(names, k), args[count + k])) goto end;
+    result = PyObject_Call(method, positional, keywords);
+end:
+    Py_XDECREF(method);
+    Py_XDECREF(positional);
+    Py_XDECREF(keywords);
+    return result;
+}
+
+/* Clause: TENSOR-VIEW-3 */
+static PyObject *view_with_strides(PyObject *self, PyObject *const *args, Py_ssize_t count, PyObject *names) {
+    REQUIRE_USABLE(self);
+    if (count == 2 && !names) {
+        PyObject *view = plain_view(of(self), args[0], args[1], 0);
+        if (view || PyErr_Occurred()) return view;
+    }
+    return by_python(self, slow_strides, args, count, names);
+}
+static PyObject *view_with_strides_offset(PyObject *self, PyObject *const *args, Py_ssize_t count, PyObject *names) {
+    size_t delta;
+    REQUIRE_USABLE(self);
+    if (count == 3 && !names && fh_u64(args[2], &delta)) {
+        PyObject *view = plain_view(of(self), args[0], args[1], delta);
+        if (view || PyErr_Occurred()) return view;
+    }
+    return by_python(self, slow_offset, args, count, names);
+}
+
+/* Clause: TENSOR-VIEW-4 */
+static PyObject *broadcast_to(PyObject *self, PyObject *target) {
+    REQUIRE_USABLE(self);
+    const fh_tensor *t = of(self);
+    size_t dims[FC_MAX_RANK], strides[FC_MAX_RANK];
+    const int rank = fh_entries(target, dims);
+    if (rank && fc_count(rank, dims) && fc_broadcast(t->rank, t->shape, t->strides, rank, dims, strides) &&
+        fh_block_size[t->dtype] == 1)
+        return view_of(t, rank, dims, strides, t->offset);
+    return PyObject_CallMethodObjArgs(self, slow_broadcast, target, NULL);
+}
+
+/* _view(shape, strides, offset): a view that the Python layer has checked; looked at again, for nothing may lie outside */
+static PyObject *checked_view(PyObject *self, PyObject *args) {
+    PyObject *shape, *strides;
+    unsigned long long offset;
+    size_t dims[FC_MAX_RANK], steps[FC_MAX_RANK], blocks[FC_MAX_RANK];
+    if (!PyArg_ParseTuple(args, "OOK", &shape, &strides, &offset)) return NULL;
+    REQUIRE_USABLE(self);
+    const fh_tensor *t = of(self);
+    const int rank = fh_entries(shape, dims);
+    if (!rank || fh_entries(strides, steps) != rank || dims[rank - 1] % fh_block_size[t->dtype]) goto wrong;
+    memcpy(blocks, dims, sizeof dims);
+    blocks[rank - 1] /= fh_block_size[t->dtype];
+    if (!fc_count(rank, blocks) || !fc_view_fits(rank, blocks, steps, (size_t)offset, fh_capacity(t->storage))) goto wrong;
+    return view_of(t, rank, dims, steps, (size_t)offset);
+wrong:
+    return PyErr_Format(PyExc_ValueError, "a view outside its storage");
+}
+
+/* tensor_over(buffer, shape): a contiguous tensor that takes over one reference to a storage */
+static PyObject *over(PyObject *module, PyObject *args) {
+    PyObject *buffer, *shape;
+    size_t dims[FC_MAX_RANK], blocks[FC_MAX_RANK], strides[FC_MAX_RANK];
+    (void)module;
+    if (!PyArg_ParseTuple(args, "OO", &buffer, &shape)) return NULL;
+    const int rank = fh_is_buffer(buffer) ? fh_entries(shape, dims) : 0;
+    struct fc_storage *s = rank ? ((fh_buffer *)buffer)->storage : NULL;
+    if (!s || !fc_is_live(s) || dims[rank - 1] % fh_block_size[s->dtype]) goto wrong;
+    memcpy(blocks, dims, sizeof dims);
+    blocks[rank - 1] /= fh_block_size[s->dtype];
+    const size_t count = fc_count(rank, blocks);
+    if (!count || count > fh_capacity(s)) goto wrong;
+    fc_row_major(rank, blocks, strides);
+    fc_storage_hold(s);
+    fc_storage_retain(s); /* so that on error the caller's reference stays */
+    PyObject *made = fh_tensor_over(s, rank, dims, strides, 0);
+    if (made) fc_storage_release(s);
+    return made;
+wrong:
+    return PyErr_Format(PyExc_ValueError, "tensor_over(live buffer, shape that fits)");
+}
+
+/* -- elements */
+
+/* _pin(start, count, writable): bytes of storage elements, with a pin; the range must lie in the storage */
+static PyObject *pin_range(PyObject *self, PyObject *args) {
+    unsigned long long start, count;
+    int writable;
+    if (!PyArg_ParseTuple(args, "KKp", &start, &count, &writable)) return NULL;
+    REQUIRE_USABLE(self);
+    struct fc_storage *s = of(self)->storage;
+    const size_t size = fh_element_size[s->dtype], capacity = fh_capacity(s);
+    if (start > capacity || count > capacity - start) return PyErr_Format(PyExc_ValueError, "bytes outside the storage");
+    return fh_pin(s, (size_t)start * size, (size_t)count * size, writable);
+}
+
+struct piece {
+    const fh_tensor *t;
+    size_t dims[FC_MAX_RANK];
+    unsigned char *to;
+    size_t start, count;
+    int all;
+};
+
+static void copy(const struct piece *p, const unsigned char *first) {
+    const size_t size = fh_element_size[p->t->dtype];
+    if (p->all)
+        fc_copy_view(first, size, p->t->rank, p->dims, p->t->strides, p->to);
+    else
+        fc_copy_range(first, size, p->t->rank, p->dims, p->t->strides, p->start, p->count, p->to);
+}
+
+/* _copy(address, start, count): elements of the row-major order to memory that the caller keeps in place */
+static PyObject *copy_elements(PyObject *self, PyObject *args) {
+    unsigned long long address, start, count;
+    if (!PyArg_ParseTuple(args, "KKK", &address, &start, &count)) return NULL;
+    REQUIRE_USABLE(self);
+    const fh_tensor *t = of(self);
+    struct fc_storage *s = t->storage;
+    const size_t all = storage_count(t);
+    if (start > all || count > all - start) return PyErr_Format(PyExc_IndexError, "elements outside the tensor");
+    if (!count) Py_RETURN_NONE;
+    struct piece piece = {t, {0}, (unsigned char *)(uintptr_t)address, (size_t)start, (size_t)count, start == 0 && count == all};
+    fh_storage_shape(t, piece.dims);
+    if (count * fh_element_size[s->dtype] < LARGE) {
+        copy(&piece, fh_first(t));
+        Py_RETURN_NONE;
+    }
+    if (!fc_storage_pin(s)) return fh_unusable(t, "TENSOR-LIFE-1"); /* the memory stays whatever other threads do */
+    const unsigned char *first = fh_first(t);
+    PyThreadState *state = PyEval_SaveThread();
+    copy(&piece, first);
+    PyEval_RestoreThread(state);
+    fc_storage_unpin(s);
+    if (PyErr_Occurred()) return NULL;
+    Py_RETURN_NONE;
+}
+
+/* _add(other): both contiguous, of one shape, apart or the same; counts as one mutable access */
+static PyObject *add(PyObject *self, PyObject *object) {
+    if (!fh_is_tensor(object)) return PyErr_Format(PyExc_TypeError, "a tensor is required");
+    REQUIRE_USABLE(self);
+    REQUIRE_USABLE(object);
+    fh_tensor *t = of(self), *other = of(object);
+    const size_t n = storage_count(t);
+    if (t->dtype != other->dtype || storage_count(other) != n || !fh_is_contiguous(t) || !fh_is_contiguous(other))
+        return PyErr_Format(PyExc_ValueError, "tensors of one kind are required");
+    struct fc_storage *s = t->storage, *its = other->storage;
+    if (!fh_open_for_writing(s)) return NULL;
+    if (!fc_storage_pin(s)) return fh_unusable(t, "TENSOR-LIFE-1");
+    if (!fc_storage_pin(its)) {
+        fc_storage_unpin(s);
+        return fh_unusable(other, "TENSOR-LIFE-1");
+    }
+    void *values = s->data + t->offset * fh_element_size[s->dtype];
+    const void *terms = its->data + other->offset * fh_element_size[s->dtype];
+    const int dtype = s->dtype;
+    PyThreadState *state = n * fh_element_size[dtype] >= LARGE ? PyEval_SaveThread() : NULL;
+    fc_add_in_place(dtype, values, terms, n);
+    if (state) PyEval_RestoreThread(state);
+    fc_storage_unpin(its);
+    fc_storage_unpin(s);
+    if (PyErr_Occurred()) return NULL;
+    Py_RETURN_NONE;
+}
+
+/* _scale(float): contiguous; counts as one mutable access */
+static PyObject *scale(PyObject *self, PyObject *factor) {
+    if (!PyFloat_Check(factor)) return PyErr_Format(PyExc_TypeError, "a float is required");
+    const double value = PyFloat_AsDouble(factor);
+    REQUIRE_USABLE(self);
+    fh_tensor *t = of(self);
+    if (!fh_is_contiguous(t)) return PyErr_Format(PyExc_ValueError, "a contiguous tensor is required");
+    struct fc_storage *s = t->storage;
+    if (!fh_open_for_writing(s)) return NULL;
+    if (!fc_storage_pin(s)) return fh_unusable(t, "TENSOR-LIFE-1");
+    const size_t n = storage_count(t);
+    void *values = fh_first(t);
+    const int dtype = s->dtype;
+    PyThreadState *state = n * fh_element_size[dtype] >= LARGE ? PyEval_SaveThread() : NULL;
+    fc_scale_in_place(dtype, values, value, n);
+    if (state) PyEval_RestoreThread(state);
+    fc_storage_unpin(s);
+    if (PyErr_Occurred()) return NULL;
+    Py_RETURN_NONE;
+}
+
+/* The elements as a buffer: what numpy makes of the array that __array__ returns, which holds the pin (TENSOR-ARRAY-1). */
+static int export(PyObject *self, Py_buffer *view, int flags) {
+    PyObject *array = PyObject_CallMethod(self, "__array__", NULL);
+    view->obj = NULL;
+    if (!array) return -1;
+    const int status = PyObject_GetBuffer(array, view, flags);
+    Py_DECREF(array);
+    if (status == 0) return 0;
+    PyErr_Clear();
+    fh_refuse(FH_ExportRefused, "TENSOR-ARRAY-1", "%R cannot be exported as this kind of buffer", self);
+    return -1;
+}
+
+static PyObject *tensor_new(PyTypeObject *type, PyObject *args, PyObject *keywords) {
+    (void)args, (void)keywords;
+    return fh_refuse_type(FH_DTypeMismatch, "TENSOR-TYPE-1", "%U is made by its constructors, such as zeros(shape)", type);
+}
+
+static PyObject *make_leaf(PyObject *module, PyObject *args) {
+    PyObject *base, *name;
+    (void)module;
+    if (!PyArg_ParseTuple(args, "OU", &base, &name)) return NULL;
+    return fh_leaf(base, name, tensor_dealloc);
+}
+
+static Py_ssize_t length(PyObject *self) {
+    if (!fh_is_usable(of(self))) {
+        fh_unusable(of(self), "TENSOR-LIFE-1");
+        return -1;
+    }
+    const size_t count = fc_count(of(self)->rank, of(self)->shape);
+    if (count && count <= PY_SSIZE_T_MAX) return (Py_ssize_t)count;
+    fh_refuse(FH_Overflow, "TENSOR-GEOM-1", "the number of elements does not fit len()");
+    return -1;
+}
+
+#define FAST(function) (PyCFunction)(void (*)(void))(function)
+static PyMethodDef methods[] = {
+    {"rank", get_rank, METH_NOARGS, "Return the number of axes.\n\nClauses: TENSOR-GEOM-1"},
+    {"len", get_len, METH_NOARGS, "Return the number of logical elements; Overflow from 2^64 on.\n\nClauses: TENSOR-GEOM-1"},
+    {"storage_len", storage_len, METH_NOARGS, "Return the number of storage elements.\n\nClauses: TENSOR-GEOM-1, TENSOR-BLOCK-1"},
+    {"is_contiguous", is_contiguous, METH_NOARGS, "Return whether the strides are exactly the row-major ones.\n\nClauses: TENSOR-GEOM-2"},
+    {"can_take_in_place", can_take_in_place, METH_NOARGS, "Return whether an operation that consumes it may write into its storage.\n\nClauses: TENSOR-TAKE-1"},
+    {"clone_view", clone_view, METH_NOARGS, "Return the same view once more.\n\nClauses: TENSOR-VIEW-1"},
+    {"reshape", reshape, METH_O, "Return a contiguous tensor in another shape.\n\nClauses: TENSOR-VIEW-2, TENSOR-BLOCK-2"},
+    {"view_with_strides", FAST(view_with_strides), METH_FASTCALL | METH_KEYWORDS, "Return a view from the tensor's first element on.\n\nClauses: TENSOR-VIEW-3, TENSOR-BLOCK-2"},
+    {"view_with_strides_offset", FAST(view_with_strides_offset), METH_FASTCALL | METH_KEYWORDS, "Return a view from offset_delta storage elements after the tensor's first on.\n\nClauses: TENSOR-VIEW-3, TENSOR-BLOCK-2"},
+    {"broadcast_to", broadcast_to, METH_O, "Return a view that repeats the tensor to a shape.\n\nClauses: TENSOR-VIEW-4"},
+    {"deinit", deinit, METH_NOARGS, "Give the reference back; of a tensor that a scope owns, nothing.\n\nClauses: TENSOR-LIFE-1, SCOPE-BORROW-1"},
+    {"__enter__", enter, METH_NOARGS, NULL},
+    {"__exit__", FAST(leave), METH_FASTCALL, NULL},
+    {"_is_usable", is_usable, METH_NOARGS, NULL},
+    {"_deinit_replaced", deinit_replaced, METH_NOARGS, NULL},
+    {"_adopt", adopt, METH_NOARGS, NULL},
+    {"_close", close_scoped, METH_NOARGS, NULL},
+    {"_view", checked_view, METH_VARARGS, NULL},
+    {"_pin", pin_range, METH_VARARGS, NULL},
+    {"_copy", copy_elements, METH_VARARGS, NULL},
+    {"_add", add, METH_O, NULL},
+    {"_scale", scale, METH_O, NULL},
+    {NULL, NULL, 0, NULL},
+};
+static PyGetSetDef getters[] = {
+    {"buffer", get_buffer, NULL, "The storage, without a reference of its own.", NULL},
+    {"shape", get_shape, NULL, "The sizes.", NULL},
+    {"strides", get_strides, NULL, "The steps along the axes, in storage elements.", NULL},
+    {"offset", get_offset, NULL, "Where the first element lies, in storage elements.", NULL},
+    {"scope_owned", get_scope_owned, NULL, "Whether an exec scope owns it, or owned it.", NULL},
+    {"origin", get_origin, set_origin, "Where it was made, if that is traced.", NULL},
+    {"_state", get_state, NULL, NULL, NULL},
+    {NULL, NULL, NULL, NULL, NULL},
+};
+static PyMemberDef members[] = {{"__weaklistoffset__", T_PYSSIZET, offsetof(fh_tensor, weak), READONLY, NULL}, {NULL, 0, 0, 0, NULL}};
+static PyType_Slot slots[] = {
+    {Py_tp_new, FH_SLOT(tensor_new)},  {Py_tp_dealloc, FH_SLOT(tensor_dealloc)}, {Py_tp_methods, methods}, {Py_tp_getset, getters},
+    {Py_tp_members, members}, {Py_bf_getbuffer, FH_SLOT(export)},       {Py_sq_length, FH_SLOT(length)},   {0, NULL},
+};
+static PyType_Spec spec = {"fucina.fast._handles.Tensor", sizeof(fh_tensor), 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE, slots};
+static PyMethodDef functions[] = {
+    {"tensor_over", over, METH_VARARGS, NULL},
+    {"tensor_leaf", make_leaf, METH_VARARGS, NULL},
+    {NULL, NULL, 0, NULL},
+};
+
+int fh_add_tensors(PyObject *module) {
+    tensor_base = (PyTypeObject *)PyType_FromSpec(&spec);
+    slow_reshape = PyUnicode_InternFromString("_reshape");
+    slow_strides = PyUnicode_InternFromString("_view_with_strides");
+    slow_offset = PyUnicode_InternFromString("_view_with_strides_offset");
+    slow_broadcast = PyUnicode_InternFromString("_broadcast_to");
+    slow_len = PyUnicode_InternFromString("_len");
+    if (!tensor_base || !slow_len || PyModule_AddFunctions(module, functions)) return -1;
+    return PyModule_AddObjectRef(module, "Tensor", (PyObject *)tensor_base);
+}
