@@ -59,8 +59,9 @@ SEARCHES: dict[DType, tuple[str, ...]] = {
 }
 """The clauses of the searches that the encoders use."""
 
-CHOSEN_ROWS = {DType.iq2_xxs: (68,)}
-"""Rows that are encoded beside these, for they alone show a step: 68 has a magnitude below zero that rounds to -1."""
+CHOSEN_ROWS = {DType.iq2_xxs: (68,), DType.iq4_nl: (88,), DType.iq1_m: (31, 56)}
+"""Rows that are encoded beside these, for few others show a step: a magnitude below zero that rounds to -1; values in
+the middle of two levels; equal values, and silent groups."""
 
 
 def sizes(dtype: DType) -> tuple[int, int]:
