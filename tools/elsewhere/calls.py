@@ -36,6 +36,8 @@ class Operation(enum.IntEnum):
     RANDPERM = 11
     MASK = 12
     SCALE = 13
+    DEQUANTIZE = 14
+    QUANTIZE = 15
 
 
 class Status(enum.IntEnum):

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from fucina.conformance import vectors
+from fucina.conformance.suite.blocks import FORMATS, cases
 from fucina.spec import DType
 from tools.elsewhere.calls import Bits, Call, CallSet, Operation, Status, double_bits
 
@@ -164,6 +165,39 @@ def _hard() -> Iterator[Call]:
         yield _fill(Operation.GUMBEL, seed, 0, v["expected_bits"][row : row + 1])
 
 
+def _block_decode() -> Iterator[Call]:
+    """Blocks with ordinary and with special scales, decoded; any NaN will do where one comes out (NUM-NAN-2)."""
+    for dtype in FORMATS:
+        table = vectors.load(f"block_decode_{dtype.name}")
+        for kind in ("", "special_"):
+            blocks, values = table[f"{kind}blocks"], table[f"{kind}values_bits"].reshape(-1)
+            call = _float_call(Operation.DEQUANTIZE, (dtype.index, len(blocks)), len(values), values)
+            yield replace(call, given=blocks.reshape(-1))
+
+
+def _block_encode() -> Iterator[Call]:
+    """The blocks whose bytes bind, encoded: blocks are independent, so those that do not bind are left out."""
+    scales = vectors.load("block_encode_tq2_0")["scaled_d_bits"].view(np.float32)
+    for dtype in FORMATS:
+        for kind in ("blocks", "hard", "plain"):
+            case = cases(dtype, kind)
+            if case is not None:
+                values, binds = case.rows.reshape(len(case.blocks), -1), case.binds
+                if kind == "plain":  # the codes of a degenerate block do not bind
+                    binds = binds & (np.abs(values).max(axis=1) >= np.float32(1e-15))
+                yield _encoded(dtype, values[binds], case.blocks[binds], search=kind != "plain")
+        if (scaled := cases(dtype, "scaled")) is not None:
+            for row, scale in enumerate(scales.tolist()):
+                one = scaled.of(np.array([row]))
+                yield _encoded(dtype, one.rows.reshape(len(one.blocks), -1), one.blocks, scale=scale)
+
+
+def _encoded(dtype: DType, values: Bits, blocks: Bits, *, search: bool = True, scale: float = 0.0) -> Call:
+    arguments = dtype.index, len(blocks), double_bits(scale), int(search)
+    given = values.reshape(-1).view(np.uint32)
+    return Call(Operation.QUANTIZE, arguments, blocks.size, 1, expected=blocks.reshape(-1), given=given)
+
+
 def _operands(name: str) -> Bits:
     size = ITEM[name]
     if size <= 2:
@@ -253,6 +287,8 @@ def vector_sets() -> tuple[CallSet, ...]:
         "rng_crafted_pairs": _crafted(),
         "rng_hard": _hard(),
         "rng_dropout": _dropout(),
+        "block_decode, 27 formats": _block_decode(),
+        "block_encode, 27 formats": _block_encode(),
         "rng_big, first 2^18 and samples": _big_head(),
         "sweep of casts": _sweep_casts(),
         "sweep of fills": _sweep_fills(),

@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { CAST, CAST_BITS, TRUTHY, AT, GAUSSIAN, GAUSSIAN_FAST, NORMAL, UNIFORM, KAIMING, GUMBEL, RANDINT, RANDPERM, MASK, SCALE };
+enum { CAST, CAST_BITS, TRUTHY, AT, GAUSSIAN, GAUSSIAN_FAST, NORMAL, UNIFORM, KAIMING, GUMBEL, RANDINT, RANDPERM, MASK, SCALE, DEQUANTIZE, QUANTIZE };
 enum { HEADER_WORDS = 13 };
 
 typedef struct call {
@@ -118,6 +118,12 @@ static fc_status perform(const call *c, void *out) {
     case RANDPERM: return fc_randperm(a[0], out, n);
     case MASK: return fc_dropout_mask(a[0], a[1], parameter(a[2]), out, n);
     case SCALE: return fc_dropout_scale(parameter(a[2]), out);
+    case DEQUANTIZE: return fc_dequantize((int)a[0], c->in, out, (size_t)a[1]); /* items are floats, a[1] counts blocks */
+    case QUANTIZE: {
+        const struct fc_quantize_options options = {NULL, (size_t)a[1], 0, parameter(a[2]), (int)a[3], 0};
+        size_t encoded;
+        return fc_quantize((int)a[0], c->in, out, (size_t)a[1], &options, &encoded);
+    }
     default: fail("unknown operation"); return FC_OK;
     }
 }
