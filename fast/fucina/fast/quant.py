@@ -231,9 +231,8 @@ def quantize(
     if out is not None:  # into an array of our own the values are looked at as they are encoded: one way through memory
         require_finite("values", given.memory, "BLOCK-FINITE-1")
     weights = ffi.NULL if importance is None else importance.pointer("float *")
-    options = ffi.new(
-        "struct fc_quantize_options *", (weights, given.shape[-1], 0, given_scale, searching, out is None)
-    )
+    options = ffi.new("struct fc_quantize_options *", (weights, given.shape[-1], 0, given_scale, searching))
+    options.check = out is None
     if out is None or dtype not in _MAY_REJECT:
         _encode(dtype, given, filled, options)
     else:  # nothing may be written before the last block is known to have an answer
@@ -379,16 +378,10 @@ def error(dtype: DType, values: Buffer) -> ErrorFigures:
         raise InvalidShape(f"values must hold a block, got shape {given.shape} in blocks", clause="BLOCK-FIGURES-1")
     blocks = quantize(dtype, given.memory.view)
     figures = ffi.new("double[2]")
-    lib.fc_block_error(
-        dtype.index,
-        given.memory.pointer("void *"),
-        Memory.of(blocks).pointer("void *"),
-        given.count,
-        figures,
-        figures + 1,
-    )
-    bits = 8 * geometry_of(dtype).bytes / geometry_of(dtype).elements
-    return ErrorFigures(dtype, float(figures[0]), float(figures[1]), bits)
+    encoded, original = Memory.of(blocks).pointer("void *"), given.memory.pointer("void *")
+    lib.fc_block_error(dtype.index, original, encoded, given.count, figures, figures + 1)
+    size = geometry_of(dtype)
+    return ErrorFigures(dtype, float(figures[0]), float(figures[1]), 8 * size.bytes / size.elements)
 
 
 def _f32_target(out: Buffer | None, shape: tuple[int, ...]) -> tuple[npt.NDArray[np.float32], Memory]:
