@@ -5,18 +5,19 @@ from itertools import groupby
 
 import pytest
 
-from fucina.spec import clauses, execution, memory
+from fucina.spec import clauses, execution, memory, team
 from fucina.spec.interface import BitFloat, DTypePart, FpenvPart, IsaControl, QuantPart, RngPart
 from fucina.spec.types import GEOMETRY, DType
 
 LOADED = clauses.load()
-MEMBERS = memory.MEMBERS | execution.MEMBERS
+MEMBERS = memory.MEMBERS | execution.MEMBERS | team.MEMBERS
 AREAS = {
     "numbers": "NUM",
     "dtype": "DTYPE",
     "bridge": "BRIDGE",
     "rng": "RNG",
     "block": "BLOCK",
+    "team": "TEAM",
     "fpenv": "FPENV",
     "storage": "STORAGE",
     "tensor": "SHAPE TENSOR",

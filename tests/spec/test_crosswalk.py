@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from fucina.spec import clauses, execution, memory
+from fucina.spec import clauses, execution, memory, team
 from fucina.spec.crosswalk import CROSSWALK, Entry, table
 from fucina.spec.fpenv import Environment, Exceptions, RoundingMode, UnderflowMode
 from fucina.spec.interface import (
@@ -27,7 +27,7 @@ from fucina.spec.interface import (
 from fucina.spec.runtime import LayoutClass, RhsLifetime
 from fucina.spec.types import BLOCK_CONSTANTS, GEOMETRY, DType, DTypeKind, FloatOp
 
-MEMBERS = memory.MEMBERS | execution.MEMBERS
+MEMBERS = memory.MEMBERS | execution.MEMBERS | team.MEMBERS
 PRESENT = [entry for entry in CROSSWALK if not entry.status.startswith("later")]
 PARTS = {
     "dtype": DTypePart,

@@ -374,7 +374,137 @@ static PyObject *cast_bits(PyObject *module, PyObject *const *args, Py_ssize_t n
     return NULL;
 }
 
+/* -- tasks of a team that are Python functions */
+
+/* What a dispatch of Python tasks has to remember; changed by whoever has the GIL, read by the dispatcher after the join. */
+struct tasks {
+    PyObject *run;
+    size_t worst; /* the lowest index that raised */
+    PyObject *type, *value, *traceback;
+    int interrupted; /* by what is no Exception, such as KeyboardInterrupt: no further task begins */
+};
+
+/* Keep the error that is set if it comes before the one that is kept: an interrupt first, then the lowest index. */
+static void note(struct tasks *tasks, size_t index) {
+    PyObject *type, *value, *traceback;
+    PyErr_Fetch(&type, &value, &traceback);
+    const int interrupt = !PyErr_GivenExceptionMatches(type, PyExc_Exception);
+    if (!tasks->type || (interrupt && !tasks->interrupted) || (interrupt == tasks->interrupted && index < tasks->worst)) {
+        PyObject *old[] = {tasks->type, tasks->value, tasks->traceback};
+        tasks->type = type;
+        tasks->value = value;
+        tasks->traceback = traceback;
+        tasks->worst = index;
+        for (int k = 0; k < 3; k++) Py_XDECREF(old[k]);
+    } else {
+        Py_XDECREF(type);
+        Py_XDECREF(value);
+        Py_XDECREF(traceback);
+    }
+    tasks->interrupted |= interrupt;
+}
+
+static void run_python(struct tasks *tasks, size_t index, void *chain) {
+    const PyGILState_STATE state = PyGILState_Ensure();
+    if (!tasks->interrupted) {
+        PyObject *result = chain ? PyObject_CallFunction(tasks->run, "nN", (Py_ssize_t)index, PyLong_FromVoidPtr(chain))
+                                 : PyObject_CallFunction(tasks->run, "n", (Py_ssize_t)index);
+        if (!result) note(tasks, FC_PLANT(LATEST_EXCEPTION, index, (size_t)-1 - index));
+        Py_XDECREF(result);
+    }
+    PyGILState_Release(state);
+}
+static void run_chunk(void *context, size_t index) { run_python(context, index, NULL); }
+static void run_chained(void *context, size_t index, struct fc_chain *chain) { run_python(context, index, chain); }
+
+/* Raise what was kept; 0 when nothing was. */
+static int raised(struct tasks *tasks) {
+    if (!tasks->type) return 0;
+    PyErr_Restore(tasks->type, tasks->value, tasks->traceback);
+    tasks->type = NULL;
+    return 1;
+}
+
+/* team_chunks(team, count, run): the outcome, after run(index) for each index; raises what a task raised */
+static PyObject *team_chunks(PyObject *module, PyObject *args) {
+    unsigned long long address;
+    Py_ssize_t count;
+    struct tasks tasks = {0};
+    int outcome;
+    (void)module;
+    if (!PyArg_ParseTuple(args, "KnO", &address, &count, &tasks.run)) return NULL;
+    Py_BEGIN_ALLOW_THREADS
+    outcome = fc_team_chunks((struct fc_team *)(uintptr_t)address, (size_t)count, run_chunk, &tasks);
+    Py_END_ALLOW_THREADS
+    return raised(&tasks) ? NULL : PyLong_FromLong(outcome);
+}
+
+/* team_chained(team, count, initial, run): (outcome, violation, index, count), after run(index, chain) for each index */
+static PyObject *team_chained(PyObject *module, PyObject *args) {
+    unsigned long long address;
+    Py_ssize_t count, initial;
+    struct tasks tasks = {0};
+    struct fc_chain_report report;
+    int outcome;
+    (void)module;
+    if (!PyArg_ParseTuple(args, "KnnO", &address, &count, &initial, &tasks.run)) return NULL;
+    Py_BEGIN_ALLOW_THREADS
+    outcome = fc_team_chained((struct fc_team *)(uintptr_t)address, (size_t)count, (size_t)initial, run_chained, &tasks, &report);
+    Py_END_ALLOW_THREADS
+    if (raised(&tasks)) return NULL;
+    return Py_BuildValue("iinn", outcome, report.violation, (Py_ssize_t)report.index, (Py_ssize_t)report.count);
+}
+
+/* chain_enqueue(chain, index): FC_CHAIN_QUEUED and its siblings */
+static PyObject *chain_enqueue(PyObject *module, PyObject *args) {
+    unsigned long long address;
+    Py_ssize_t index;
+    (void)module;
+    if (!PyArg_ParseTuple(args, "Kn", &address, &index)) return NULL;
+    return PyLong_FromLong(fc_chain_enqueue((struct fc_chain *)(uintptr_t)address, (size_t)index));
+}
+
+/* team_begin(team, run): whether run(0) was begun; team_finish(team) awaits it, once, and raises what it raised */
+static PyObject *team_begin(PyObject *module, PyObject *args) {
+    unsigned long long address;
+    PyObject *run;
+    int begun;
+    (void)module;
+    if (!PyArg_ParseTuple(args, "KO", &address, &run)) return NULL;
+    struct tasks *tasks = calloc(1, sizeof *tasks);
+    if (!tasks) return PyErr_NoMemory();
+    Py_INCREF(run);
+    tasks->run = run;
+    Py_BEGIN_ALLOW_THREADS
+    begun = fc_team_begin((struct fc_team *)(uintptr_t)address, run_chunk, tasks);
+    Py_END_ALLOW_THREADS
+    if (begun) return PyLong_FromVoidPtr(tasks);
+    Py_DECREF(run);
+    free(tasks);
+    Py_RETURN_NONE;
+}
+
+static PyObject *team_finish(PyObject *module, PyObject *args) {
+    unsigned long long address, begun;
+    int outcome;
+    (void)module;
+    if (!PyArg_ParseTuple(args, "KK", &address, &begun)) return NULL;
+    struct tasks *tasks = (struct tasks *)(uintptr_t)begun;
+    Py_BEGIN_ALLOW_THREADS
+    outcome = fc_team_finish((struct fc_team *)(uintptr_t)address);
+    Py_END_ALLOW_THREADS
+    Py_DECREF(tasks->run);
+    const int failed = raised(tasks);
+    free(tasks);
+    return failed ? NULL : PyLong_FromLong(outcome);
+}
+
 static PyMethodDef methods[] = {
+    {"team_chunks", team_chunks, METH_VARARGS, NULL},
+    {"team_chained", team_chained, METH_VARARGS, NULL},
+    {"chain_enqueue", chain_enqueue, METH_VARARGS, NULL},
+    {"team_begin", team_begin, METH_VARARGS, NULL},
+    {"team_finish", team_finish, METH_VARARGS, NULL},
     {"cast_bits", (PyCFunction)(void (*)(void))cast_bits, METH_FASTCALL, NULL},
     {"bits_of", bits_of, METH_O, NULL},
     {"of_bits", of_bits, METH_O, NULL},

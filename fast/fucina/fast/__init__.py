@@ -3,7 +3,7 @@
 The same names and the same bits as ``fucina.reference``; ``python -m fucina.fast`` tells what this installation is.
 """
 
-from fucina.fast import bench_raw, dtype, fpenv, internal, quant, rng
+from fucina.fast import bench_raw, dtype, fpenv, internal, parallel, quant, rng, thread_mod
 from fucina.fast._isa import isa, isa_levels, set_isa
 from fucina.fast._native import ffi as _ffi
 from fucina.fast._native import lib as _lib
@@ -29,13 +29,15 @@ __all__ = [
     "internal",
     "isa",
     "isa_levels",
+    "parallel",
     "quant",
     "rng",
     "set_isa",
+    "thread_mod",
 ]
 
 __version__: str = _ffi.string(_lib.fc_version()).decode("ascii")
 
 capabilities: frozenset[str] = frozenset(
-    {"numbers", "dtype", "bridge", "block", "rng", "fpenv", "storage", "tensor", "pool", "errors"}
+    {"numbers", "dtype", "bridge", "block", "rng", "team", "fpenv", "storage", "tensor", "pool", "errors"}
 )

@@ -18,7 +18,18 @@ import numpy as np
 from fucina.fast import _native
 from fucina.spec.types import GEOMETRY, DType
 
-__all__ = ["SCALARS", "accelerated", "bits_of", "cast_bits", "of_bits"]
+__all__ = [
+    "SCALARS",
+    "accelerated",
+    "bits_of",
+    "cast_bits",
+    "chain_enqueue",
+    "of_bits",
+    "team_begin",
+    "team_chained",
+    "team_chunks",
+    "team_finish",
+]
 
 SCALARS = tuple(dtype for dtype in DType if GEOMETRY[dtype].format is not None)
 """The 13 scalar dtypes; their indices are those of the C core."""
@@ -33,6 +44,8 @@ else:
     _loader.exec_module(_entry)
 
 bits_of, of_bits, cast_bits = _entry.bits_of, _entry.of_bits, _entry.cast_bits
+chain_enqueue, team_chunks, team_chained = _entry.chain_enqueue, _entry.team_chunks, _entry.team_chained
+team_begin, team_finish = _entry.team_begin, _entry.team_finish
 _entry.configure(np.ndarray, np.empty, SCALARS, tuple(np.dtype(str(GEOMETRY[dtype].format)) for dtype in SCALARS))
 
 

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from importlib import metadata
 
-from fucina.reference import bench_raw, dtype, fpenv, internal, quant, rng
+from fucina.reference import bench_raw, dtype, fpenv, internal, parallel, quant, rng, thread_mod
 from fucina.reference.runtime import BufferPool, ExecContext, ExecScope
 from fucina.reference.values import F8E4M3, F8E5M2, Bf16
 from fucina.spec.runtime import LayoutClass, RhsLifetime
@@ -38,6 +38,7 @@ __all__ = [
     "dtype",
     "fpenv",
     "internal",
+    "parallel",
     "quant",
     "rng",
 ]
@@ -49,6 +50,7 @@ capabilities: frozenset[str] = frozenset(
         "bridge",
         "block",
         "rng",
+        "team",
         "fpenv",
         "storage",
         "tensor",

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from fucina.spec import crosswalk_execution as execution
 from fucina.spec import crosswalk_memory as memory
+from fucina.spec import crosswalk_team as team
 from fucina.spec.types import GEOMETRY
 
 __all__ = ["CROSSWALK", "Entry", "table"]
@@ -273,7 +274,7 @@ _MEMORY = (
     + _here("8.5", *memory.TENSOR)
     + _added(*memory.TENSOR_ADDED)
     + _here("8.6", *memory.INTERNAL)
-    + _later("8.6", "team", "thread_mod internal.thread_mod")
+    + _here("8.6", "thread_mod thread_mod TEAM-THREADS-1")
     + _here("8.6", "backend_mod internal.backend_mod CONTEXT-TEAM-1")
     + _later("8.6", "facade", "asRawTensor Tensor.as_raw_tensor")
     + _added(*memory.INTERNAL_ADDED)
@@ -295,8 +296,11 @@ _EXECUTION = (
     + _here("6.7", *execution.LIFETIME)
 )
 
+_TEAM = _here("6.6", *team.TEAM) + _here("6.9", *team.ALLOCATOR) + _added(*team.ADDED)
+
 CROSSWALK: tuple[Entry, ...] = (
     _EXECUTION
+    + _TEAM
     + _RNG
     + _RNG_ADDED
     + _FPENV

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from types import TracebackType
-
-    from typing_extensions import Self
+    from typing import Self
 
 __all__ = [
+    "MEMBERS",
     "Allocator",
     "OneShot",
     "ParallelPart",
@@ -145,3 +145,17 @@ class ThreadPart(Protocol):
     def ThreadSafeAllocator(self) -> type[Allocator]: ...  # noqa: N802
     @property
     def WaitGroup(self) -> type[TaskGroup]: ...  # noqa: N802
+
+
+MEMBERS: dict[str, type] = {
+    "parallel": ParallelPart,
+    "thread_mod": ThreadPart,
+    "thread_mod.BarrierPool": TaskTeam,
+    "thread_mod.Chain": TaskChain,
+    "thread_mod.Mutex": ThreadLock,
+    "thread_mod.OneShotWorker": OneShot,
+    "thread_mod.Pool": TaskPool,
+    "thread_mod.ThreadSafeAllocator": Allocator,
+    "thread_mod.WaitGroup": TaskGroup,
+}
+"""The Protocols by the name of what satisfies them, relative to an implementation."""

@@ -1,0 +1,335 @@
+"""Programs that fork, end, are interrupted, and ask for a profile: each in a process of its own, with a watchdog."""
+
+from __future__ import annotations
+
+import os
+import re
+from typing import Any
+
+import pytest
+
+from fucina.conformance import clause
+from fucina.conformance.compare import assert_raises
+from fucina.conformance.suite.teams import Meeting, program
+from fucina.spec.errors import ConcurrentUse, UseAfterDeinit
+
+forks = pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
+
+MEETING = """
+import os, threading, time
+fucina.parallel.set_max_threads(3)
+def meet(pool, parties):
+    barrier, seen = threading.Barrier(parties), set()
+    def task(_):
+        seen.add(threading.get_ident())
+        barrier.wait(20)
+    pool.parallel_chunks(range(parties), task)
+    return len(seen)
+n = 100_001 if "fast" in fucina.__name__ else 70
+def bulk():
+    out = np.zeros(n, np.float32)
+    fucina.rng.gaussian_fill(3, out, 1.0)
+    return out.tobytes()
+def ended(child):
+    code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    assert code == 0, code
+"""
+
+
+@clause("TEAM-END-1")
+@pytest.mark.parametrize("kind", ["Pool", "BarrierPool"])
+def test_the_end(impl: Any, kind: str) -> None:
+    pool = getattr(impl.thread_mod, kind)(2)
+    pool.parallel_chunks(range(5), lambda task: None)
+    refused: list[BaseException] = []
+
+    def work(task: int) -> None:
+        try:
+            pool.deinit()
+        except ConcurrentUse as error:
+            refused.append(error)
+
+    pool.parallel_chunks(range(6), work)
+    assert len(refused) == 6
+    pool.parallel_chunks(range(3), Meeting(3))
+    pool.deinit()
+    for call in (
+        pool.deinit,
+        lambda: pool.parallel_chunks([1, 2], print),
+        lambda: pool.parallel_chained([1, 2], 1, print),
+    ):
+        assert_raises(UseAfterDeinit, "TEAM-END-1", call)
+
+
+@clause("TEAM-END-1")
+@pytest.mark.parametrize("how", ["", "sys.exit(0)", "raise SystemExit", "os._exit(0)", "del pool, kept"])
+def test_a_process_ends_with_its_teams_alive(impl: Any, how: str) -> None:
+    text = (
+        MEETING
+        + "pool, kept = fucina.thread_mod.Pool(2), fucina.thread_mod.OneShotWorker()\n"
+        + "assert meet(pool, 3) == 3\nbulk()\nkept.start(lambda: time.sleep(0.01))\n"
+        + "import atexit\natexit.register(bulk)\nprint('to the end', flush=True)\n"
+        + how
+    )
+    assert program(impl, text).strip() == "to the end"
+
+
+@clause("TEAM-END-1")
+def test_a_process_ends_while_another_thread_dispatches(impl: Any) -> None:
+    text = MEETING + (
+        "pool = fucina.thread_mod.Pool(2)\n"
+        "def forever():\n    while True:\n        bulk()\n"
+        "        pool.parallel_chunks(range(8), lambda task: sum(range(1000)))\n"
+        "threading.Thread(target=forever, daemon=True).start()\ntime.sleep(0.3)\nprint('to the end', flush=True)\n"
+    )
+    assert program(impl, text).strip() == "to the end"
+
+
+@clause("TEAM-END-1")
+def test_forgotten_teams_leave_no_threads(impl: Any) -> None:
+    if not os.path.isdir("/proc/self/task"):
+        pytest.skip("the threads of a process are counted in /proc")
+    text = MEETING + (
+        "count = lambda: len(os.listdir('/proc/self/task'))\nbefore = count()\n"
+        "for _ in range(20):\n    pool = fucina.thread_mod.Pool(2)\n    meet(pool, 3)\n    del pool\n"
+        "for _ in range(500):\n    if count() > before: time.sleep(0.01)\nprint(count() - before)\n"
+    )
+    assert program(impl, text).strip() == "0"
+
+
+@forks
+@clause("TEAM-FORK-1")
+def test_a_child_starts_afresh_and_the_parent_goes_on(impl: Any) -> None:
+    text = (
+        MEETING
+        + """
+pool, worker = fucina.thread_mod.Pool(2), fucina.thread_mod.OneShotWorker()
+expected = bulk()
+assert meet(pool, 3) == 3
+worker.start(lambda: 1); worker.wait()
+for i in range(10):
+    if i % 2: time.sleep(0.01)
+    child = os.fork()
+    if child == 0:
+        code = 1
+        try:
+            assert bulk() == expected
+            assert meet(pool, 3) == 3
+            worker.start(lambda: 2)
+            assert worker.wait() == 2
+            if i % 3 == 0:
+                grandchild = os.fork()
+                if grandchild == 0:
+                    os._exit(0 if meet(pool, 3) == 3 and bulk() == expected else 1)
+                ended(grandchild)
+            pool.deinit()
+            worker.deinit()
+            code = 0
+        finally:
+            os._exit(code)
+    assert meet(pool, 3) == 3 and bulk() == expected
+    ended(child)
+print("ran")
+"""
+    )
+    assert program(impl, text).strip() == "ran"
+
+
+@forks
+@clause("TEAM-FORK-1", "TEAM-THREADS-1")
+def test_forks_while_another_thread_dispatches(impl: Any) -> None:
+    text = (
+        MEETING
+        + """
+pool, stop = fucina.thread_mod.Pool(2), threading.Event()
+expected = bulk()
+def forever():
+    while not stop.is_set():
+        bulk()
+        pool.parallel_chunks(range(4), lambda task: None)
+thread = threading.Thread(target=forever)
+thread.start()
+for _ in range(15):
+    child = os.fork()
+    if child == 0:
+        os._exit(0 if bulk() == expected and meet(pool, 3) == 3 else 1)
+    ended(child)
+stop.set()
+thread.join()
+print("ran")
+"""
+    )
+    assert program(impl, text).strip() == "ran"
+
+
+@forks
+@clause("TEAM-FORK-2")
+def test_a_fork_inside_a_task_of_the_dispatcher(impl: Any) -> None:
+    text = (
+        MEETING
+        + """
+from fucina.spec.errors import ForkedInTask
+pool, children, ran, inside = fucina.thread_mod.Pool(1), [], [], threading.Event()
+me = threading.get_ident()
+def work(task):
+    ran.append(task)
+    if task == 0:
+        inside.wait(20)
+        children.append(os.fork())
+        if children[-1]: inside.clear()
+    elif threading.get_ident() != me:
+        inside.set()
+        time.sleep(0.3)
+code = 1
+try:
+    pool.parallel_chunks(range(3), work)
+    code = 0 if children[0] else 1
+except ForkedInTask as error:
+    code = 0 if not children[0] and "TEAM-FORK-2" in str(error) and meet(pool, 2) == 2 else 1
+if not children[0]:
+    os._exit(code)
+ended(children[0])
+print("ran" if code == 0 else "raised in the parent")
+"""
+    )
+    assert program(impl, text).strip() == "ran"
+
+
+@forks
+@clause("TEAM-FORK-2")
+def test_a_fork_inside_a_task_of_a_worker(impl: Any) -> None:
+    text = (
+        MEETING
+        + """
+pool, children = fucina.thread_mod.Pool(1), []
+me, done = threading.get_ident(), threading.Event()
+def work(task):
+    if threading.get_ident() == me:
+        done.wait(20)
+        return
+    child = os.fork()
+    if child:
+        children.append(child)
+        done.set()
+pool.parallel_chunks(range(2), work)
+ended(children[0])
+print("ran")
+"""
+    )
+    assert program(impl, text).strip() == "ran"
+
+
+@clause("TEAM-SIGNAL-1")
+def test_an_interrupt_is_raised_after_the_join(impl: Any) -> None:
+    if not hasattr(os, "fork"):
+        pytest.skip("signals of this system are other ones")
+    text = (
+        MEETING
+        + """
+import signal
+pool, done, identities = fucina.thread_mod.Pool(2), [], set()
+def handler(number, frame):
+    identities.add(threading.get_ident())
+    raise KeyboardInterrupt
+signal.signal(signal.SIGALRM, handler)
+out = np.zeros(30_000_000 if "fast" in fucina.__name__ else 3000, np.float32)
+signal.setitimer(signal.ITIMER_REAL, 0.02)
+try:
+    while True: fucina.rng.gaussian_fill(1, out, 1.0)
+except KeyboardInterrupt:
+    done.append("bulk")
+def work(task):
+    time.sleep(0.1 if task else 0.3)
+    done.append(task)
+signal.setitimer(signal.ITIMER_REAL, 0.05)
+try:
+    pool.parallel_chunks(range(3), work)
+except KeyboardInterrupt:
+    done.append("raised")
+assert 1 in done or 2 in done
+assert done[-1] == "raised" and done[0] == "bulk"
+assert identities == {threading.main_thread().ident}
+assert meet(pool, 3) == 3
+for number in (signal.SIGTERM, signal.SIGUSR1, signal.SIGINT):
+    signal.signal(number, lambda *args: identities.add(threading.get_ident()))
+    for _ in range(20):
+        os.kill(os.getpid(), number)
+        pool.parallel_chunks(range(6), lambda task: time.sleep(0.0002))
+assert identities == {threading.main_thread().ident}
+print("ran")
+"""
+    )
+    assert program(impl, text).strip() == "ran"
+
+
+@clause("TEAM-PROFILE-1")
+def test_the_profile_has_a_line_for_each_participant(impl: Any) -> None:
+    text = (
+        MEETING
+        + """
+with fucina.thread_mod.Pool(3) as pool:
+    pool.parallel_chunks(range(2), lambda task: None)
+    print("next", file=sys.stderr, flush=True)
+    meet(pool, 4)
+    pool.parallel_chunks([1], lambda task: None)
+"""
+    )
+    for value in ("1", None, "0"):
+        written = program(impl, text, variables={"FUCINA_POOL_PROFILE": value})
+        first, _, second = written.partition("next\n")
+        if value != "1":
+            assert (first, second) == ("", "")
+            continue
+        for lines, tasks in ((first.splitlines(), 2), (second.splitlines(), 4)):
+            assert len(lines) == 4
+            for participant, line in enumerate(lines):
+                assert f"participant {participant} of 4" in line
+                assert "completion +" in line
+            counts = [int(m[1]) for line in lines if (m := re.search(r"(\d+) tasks", line))]
+            assert sum(counts) == tasks
+            assert tasks == 4 or 0 in counts
+
+
+@clause("TEAM-LAZY-1")
+def test_a_team_without_threads_does_the_same_work(impl: Any) -> None:
+    text = """
+import resource, threading
+pool = fucina.thread_mod.Pool(3)
+done = []
+soft, hard = resource.getrlimit(resource.RLIMIT_NPROC)
+import os
+if os.getuid() == 0:  # the limit does not bind root: refuse them by address space
+    used = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
+    resource.setrlimit(resource.RLIMIT_AS, (used + (1 << 20), resource.RLIM_INFINITY))
+else:
+    resource.setrlimit(resource.RLIMIT_NPROC, (0, hard))
+try:
+    threading.Thread(target=lambda: None).start()
+    print("threads can be had")
+except RuntimeError:
+    pass
+pool.parallel_chunks(range(10), done.append)
+print(sorted(done) == list(range(10)), len(done))
+"""
+    if not os.path.exists("/proc/self/statm"):
+        pytest.skip("threads are refused by limits of Linux")
+    written = program(impl, text)
+    if "threads can be had" in written:
+        pytest.skip("threads could not be refused here")
+    assert written.split() == ["True", "10"]
+
+
+@clause("TEAM-SPIN-1")
+@pytest.mark.parametrize("budget", ["0", "1", "4294967295", None, "garbage"])
+def test_a_spin_budget_changes_time_alone(impl: Any, budget: str | None) -> None:
+    text = (
+        MEETING
+        + """
+with fucina.thread_mod.Pool(2) as pool:
+    for i in range(60):
+        assert meet(pool, 3) == 3
+        if i % 20 == 0: time.sleep(0.02)
+print("ran")
+"""
+    )
+    assert program(impl, text, variables={"FUCINA_SPIN_BUDGET": budget}).strip() == "ran"

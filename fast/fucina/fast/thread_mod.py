@@ -1,0 +1,385 @@
+"""The worker team for Python functions, and the primitives beside it (chapter ``team``).
+
+A Python task holds the GIL while it runs Python; what it gains from a team is what it does without, in numpy or in this
+library.  The library's own bulk functions use a team of the process and need nothing from here.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from fucina.fast import parallel
+from fucina.fast._accelerate import chain_enqueue, team_begin, team_chained, team_chunks, team_finish
+from fucina.fast._arguments import whole
+from fucina.fast._executor import Executor, Mutex, ThreadSafeAllocator, WaitGroup
+from fucina.fast._native import ffi, lib
+from fucina.fast._shown import integer_shown
+from fucina.spec.errors import (
+    ChainViolation,
+    ConcurrentUse,
+    ForkedInTask,
+    IndexOutOfBounds,
+    InvalidBounds,
+    OutOfMemory,
+    UseAfterDeinit,
+)
+
+if TYPE_CHECKING:
+    from types import TracebackType
+    from typing import Self
+
+__all__ = ["BarrierPool", "Chain", "Mutex", "OneShotWorker", "Pool", "ThreadSafeAllocator", "WaitGroup"]
+
+Task = TypeVar("Task")
+
+
+class Chain:
+    """What a task of ``parallel_chained`` makes its successors runnable with; valid while that call runs.
+
+    Clauses: TEAM-CHAIN-1, TEAM-CHAIN-2
+    """
+
+    __slots__ = ("_address", "_count", "_live")
+
+    def __init__(self, address: int, count: int, live: list[bool]) -> None:
+        self._address, self._count, self._live = address, count, live
+
+    def enqueue(self, index: int) -> None:
+        """Make a task runnable: each exactly once, those that were runnable at first included.
+
+        Raises
+        ------
+        IndexOutOfBounds
+            When there is no such task.
+        ChainViolation
+            When it is runnable already, or the dispatch is over.
+
+        Clauses: TEAM-CHAIN-1, TEAM-CHAIN-2
+        """
+        number = whole("index", index, "TEAM-CHAIN-2")
+        if not 0 <= number < self._count:
+            raise IndexOutOfBounds(
+                f"index must lie in [0, {self._count}), got {integer_shown(number)}", clause="TEAM-CHAIN-2"
+            )
+        if not self._live[0]:
+            raise ChainViolation("the dispatch of this chain is over", clause="TEAM-CHAIN-2")
+        if chain_enqueue(self._address, number) == lib.FC_CHAIN_TWICE:
+            raise ChainViolation(f"task {number} became runnable twice", clause="TEAM-CHAIN-2")
+
+
+def _native_team(workers: int) -> tuple[Any, int]:
+    team = lib.fc_team_open(workers)
+    if team == ffi.NULL:
+        raise OutOfMemory("no memory for a team", clause="TEAM-LAZY-1")
+    return team, int(ffi.cast("uintptr_t", team))
+
+
+def _closing(owner: object, team: Any) -> weakref.finalize[..., Any]:
+    """End the team when its owner is collected; at the end of the process threads that sleep are no matter."""
+    close = weakref.finalize(owner, lib.fc_team_close, team)
+    close.atexit = False
+    return close
+
+
+def _forked() -> ForkedInTask:
+    return ForkedInTask("the process forked in a task; what other threads had begun is not done", clause="TEAM-FORK-2")
+
+
+class BarrierPool:
+    """A fork-join team: the calling thread and ``workers`` threads, which start with the first dispatch.
+
+    Parameters
+    ----------
+    workers : int
+        At least 0; more than ``vector_max_threads - 1`` are not made.
+
+    Clauses: TEAM-LAZY-1, TEAM-SPIN-1, TEAM-END-1, TEAM-FORK-1
+    """
+
+    def __init__(self, workers: int) -> None:
+        number = whole("workers", workers, "TEAM-POOL-1")
+        if number < 0:
+            raise InvalidBounds(f"workers must not be negative, got {integer_shown(number)}", clause="TEAM-POOL-1")
+        team, self._address = _native_team(min(number, parallel.vector_max_threads - 1))
+        self._size = int(lib.fc_team_workers(team)) + 1
+        self._close = _closing(self, team)
+        self._team = team
+
+    def __repr__(self) -> str:
+        return f"BarrierPool(workers={self._size - 1})"
+
+    @property
+    def team_size(self) -> int:
+        """The number of participants, the calling thread included (clause TEAM-POOL-1)."""
+        return self._size
+
+    def _alive(self) -> int:
+        if not self._close.alive:
+            raise UseAfterDeinit("the team has been ended", clause="TEAM-END-1")
+        return self._address
+
+    def parallel_chunks(self, tasks: Sequence[Task], run: Callable[[Task], object]) -> None:
+        """Run ``run(task)`` once for every task, on all participants; the calling thread begins with the first.
+
+        Parameters
+        ----------
+        tasks : sequence
+        run : callable
+
+        Raises
+        ------
+        BaseException
+            After all tasks have run, what the first of those that raised did.  An exception that is no ``Exception``
+            (KeyboardInterrupt) comes before others, and no task begins after it.
+        ForkedInTask
+            In the child of a fork inside a task, if tasks of other threads are lost there.
+
+        Clauses: TEAM-CHUNKS-1, TEAM-SERIAL-1, TEAM-RAISE-1, TEAM-ENV-1, TEAM-JOIN-1, TEAM-FORK-2
+        """
+        items = tuple(tasks)
+        if team_chunks(self._alive(), len(items), lambda index: run(items[index])) == lib.FC_TEAM_FORKED:
+            raise _forked()
+
+    def parallel_chained(self, tasks: Sequence[Task], initial_count: int, run: Callable[[Task, Chain], object]) -> bool:
+        """Run ``run(task, chain)`` once for every task, each after some task has enqueued it.
+
+        Parameters
+        ----------
+        tasks : sequence
+        initial_count : int
+            Tasks 0 to ``initial_count - 1`` are runnable at first; in [0, len(tasks)], InvalidBounds otherwise.
+        run : callable
+
+        Returns
+        -------
+        bool
+            False, and nothing has run, when the team is in use or has no workers.
+
+        Raises
+        ------
+        BaseException
+            What tasks raised, as from :meth:`parallel_chunks`.
+        ChainViolation
+            When a task became runnable twice, or never.
+
+        Clauses: TEAM-CHAIN-1, TEAM-CHAIN-2, TEAM-CHAIN-3, TEAM-RAISE-1, TEAM-ENV-1
+        """
+        items = tuple(tasks)
+        initial = whole("initial_count", initial_count, "TEAM-CHAIN-1")
+        if not 0 <= initial <= len(items):
+            raise InvalidBounds(
+                f"initial_count must lie in [0, {len(items)}], got {integer_shown(initial)}", clause="TEAM-CHAIN-1"
+            )
+        live = [True]
+
+        def visit(index: int, address: int) -> None:
+            run(items[index], Chain(address, len(items), live))
+
+        try:
+            outcome, violation, index, count = team_chained(self._alive(), len(items), initial, visit)
+        finally:
+            live[0] = False
+        if outcome == lib.FC_TEAM_FORKED:
+            raise _forked()
+        if outcome == lib.FC_TEAM_OUT_OF_MEMORY:
+            raise OutOfMemory(f"no memory for a chain of {len(items)} tasks", clause="TEAM-CHAIN-1")
+        if violation == lib.FC_CHAIN_TWICE:
+            raise ChainViolation(f"task {index} became runnable twice", clause="TEAM-CHAIN-2")
+        if violation == lib.FC_CHAIN_MISSING:
+            others = f" and {count - 1} more" if count > 1 else ""
+            raise ChainViolation(f"task {index}{others} never became runnable", clause="TEAM-CHAIN-2")
+        return bool(outcome == lib.FC_TEAM_PARALLEL)
+
+    def deinit(self) -> None:
+        """End the threads.
+
+        Raises
+        ------
+        UseAfterDeinit
+            The second time.
+        ConcurrentUse
+            From inside a task, or while another thread dispatches.
+
+        Clauses: TEAM-END-1
+        """
+        self._alive()
+        if not lib.fc_team_close(self._team):
+            raise ConcurrentUse("the team cannot be ended during a dispatch", clause="TEAM-END-1")
+        self._close.detach()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._close.alive:
+            self.deinit()
+
+
+class Pool:
+    """A team that comes into being with its first dispatch, and single tasks beside it.
+
+    Parameters
+    ----------
+    max_workers : int, optional
+        Threads beside the calling one; by default one less than ``parallel.cpu_thread_count`` says.
+
+    Clauses: TEAM-POOL-1, TEAM-LAZY-1
+    """
+
+    def __init__(self, max_workers: int | None = None) -> None:
+        if max_workers is None:
+            max_workers = parallel.cpu_thread_count(parallel.vector_max_threads) - 1
+        self._barrier = BarrierPool(max_workers)
+        self._executor = Executor(self._barrier.team_size - 1)
+
+    @classmethod
+    def init(cls, max_workers: int | None = None) -> Self:
+        """Return a pool: the documents' way to write ``Pool(max_workers)`` (clause TEAM-POOL-1)."""
+        return cls(max_workers)
+
+    def __repr__(self) -> str:
+        return f"Pool(max_workers={self.team_size - 1})"
+
+    @property
+    def team_size(self) -> int:
+        """The number of participants, the calling thread included (clause TEAM-POOL-1)."""
+        return self._barrier.team_size
+
+    def parallel_chunks(self, tasks: Sequence[Task], run: Callable[[Task], object]) -> None:
+        """Run ``run(task)`` once for every task, as :meth:`BarrierPool.parallel_chunks` does.
+
+        Clauses: TEAM-CHUNKS-1, TEAM-SERIAL-1, TEAM-RAISE-1, TEAM-ENV-1, TEAM-JOIN-1, TEAM-FORK-2
+        """
+        self._barrier.parallel_chunks(tasks, run)
+
+    def parallel_chained(self, tasks: Sequence[Task], initial_count: int, run: Callable[[Task, Chain], object]) -> bool:
+        """Run a dependency graph, as :meth:`BarrierPool.parallel_chained` does.
+
+        Clauses: TEAM-CHAIN-1, TEAM-CHAIN-2, TEAM-CHAIN-3, TEAM-RAISE-1, TEAM-ENV-1
+        """
+        return self._barrier.parallel_chained(tasks, initial_count, run)
+
+    def spawn_wg(self, group: WaitGroup, run: Callable[..., object], *args: object) -> None:
+        """Run ``run(*args)`` on another thread some time soon, or here and now where no other can be had.
+
+        Clauses: TEAM-SPAWN-1
+        """
+        if not self.try_spawn_wg(group, run, *args):
+            self._executor.here(group, run, args)
+
+    def try_spawn_wg(self, group: WaitGroup, run: Callable[..., object], *args: object) -> bool:
+        """Run ``run(*args)`` on another thread some time soon; False, and nothing happens, where none can be had.
+
+        Clauses: TEAM-SPAWN-1
+        """
+        self._barrier._alive()
+        return self._executor.spawn(group, run, args)
+
+    def wait_and_work(self, group: WaitGroup) -> None:
+        """Run tasks that have not begun until the group is done; raise what the first task that raised did.
+
+        Clauses: TEAM-SPAWN-1
+        """
+        self._executor.wait(group)
+
+    def deinit(self) -> None:
+        """End the threads; spawned tasks run to their end first.
+
+        Clauses: TEAM-END-1
+        """
+        self._barrier.deinit()
+        self._executor.end()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._barrier._close.alive:
+            self.deinit()
+
+
+class OneShotWorker:
+    """A thread beside the caller's, for one task at a time; it starts with the first task.
+
+    Clauses: TEAM-ONESHOT-1, TEAM-ONESHOT-2
+    """
+
+    def __init__(self) -> None:
+        team, self._address = _native_team(1)
+        self._close = _closing(self, team)
+        self._team = team
+        self._result: list[Any] = []
+        self._begun: int | None = None
+
+    def __repr__(self) -> str:
+        return "OneShotWorker()"
+
+    def _alive(self) -> int:
+        if not self._close.alive:
+            raise UseAfterDeinit("the worker has been ended", clause="TEAM-ONESHOT-2")
+        return self._address
+
+    def start(self, task: Callable[[], object]) -> None:
+        """Begin ``task()`` beside the caller.
+
+        Raises
+        ------
+        ConcurrentUse
+            When a task was started and has not been waited for.
+
+        Clauses: TEAM-ONESHOT-1, TEAM-ONESHOT-2
+        """
+        address = self._alive()
+        if self._begun is not None:
+            raise ConcurrentUse("the worker has a task that was not waited for", clause="TEAM-ONESHOT-2")
+        result: list[Any] = []
+        begun = team_begin(address, lambda _: result.append(task()))
+        if begun is None:
+            raise ConcurrentUse("the worker has a task that was not waited for", clause="TEAM-ONESHOT-2")
+        self._result, self._begun = result, begun
+
+    def wait(self) -> Any:
+        """Wait for the task; return what it returned, raise what it raised; None when none was started.
+
+        A task that its thread has not begun is run here.
+
+        Clauses: TEAM-ONESHOT-1, TEAM-ONESHOT-2
+        """
+        address = self._alive()
+        begun, self._begun = self._begun, None
+        if begun is None:
+            return None
+        if team_finish(address, begun) == lib.FC_TEAM_FORKED:
+            raise _forked()
+        return self._result.pop()
+
+    def deinit(self) -> None:
+        """Wait for the task, whatever becomes of it, and end the thread.
+
+        Raises
+        ------
+        UseAfterDeinit
+            The second time.
+
+        Clauses: TEAM-ONESHOT-2
+        """
+        self._alive()
+        with suppress(Exception):  # who wants to know calls wait()
+            self.wait()
+        self._close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._close.alive:
+            self.deinit()
