@@ -69,28 +69,31 @@ def scale_option(scale: Any) -> float:
     return of_bits(cast_pattern(_F32, _F64, bits))
 
 
-def imatrix_option(imatrix: Buffer | None, columns: int) -> Memory | None:
-    """Return the importance of the columns, checked.
+def imatrix_option(imatrix: Buffer | None, columns: int) -> tuple[Memory | None, Memory | None]:
+    """Return where the importance of the columns was given, and a checked copy, which is what is used.
+
+    The kernels read aligned floats, and nobody else can change the copy.
 
     Clauses: BLOCK-IMATRIX-1
     """
     if imatrix is None:
-        return None
+        return None, None
     memory = reading("imatrix", imatrix, DType.f32, "BLOCK-IMATRIX-1")
     if memory.view.ndim != 1 or memory.count != columns:
         raise InvalidDataLength(
             f"imatrix must be 1-D with one entry for each of the {columns} columns, got shape {memory.view.shape}",
             clause="BLOCK-IMATRIX-1",
         )
-    require_finite("imatrix", memory, "BLOCK-IMATRIX-1")
+    bits = np.frombuffer(memory.view, np.uint8).copy().view(np.uint32)
+    own = Memory.of(bits.view(np.float32))
+    require_finite("imatrix", own, "BLOCK-IMATRIX-1")
     with kept_flags():
-        bits = np.frombuffer(memory.view, np.uint8).view(np.uint32)
         negative = bits > 0x80000000  # a zero of either sign is no negative number
         first = int(negative.argmax())
     if negative[first]:
         value = double_shown(cast_pattern(_F32, _F64, int(bits[first])))
         raise InvalidBounds(f"imatrix must not be negative, got imatrix[{first}] = {value}", clause="BLOCK-IMATRIX-1")
-    return memory
+    return memory, own
 
 
 def row_blocks(row_len: object, dtype: DType) -> int:

@@ -217,7 +217,7 @@ def quantize(
     given_scale = arguments.scale_option(scale)
     given = values_to_encode(values, dtype)
     columns = given.shape[-1] * geometry_of(dtype).elements
-    importance = arguments.imatrix_option(imatrix, columns)
+    importance, checked = arguments.imatrix_option(imatrix, columns)
     if out is None:
         result: Any = empty(given.shape, storage(dtype))
         filled = Memory.of(result)
@@ -230,7 +230,7 @@ def quantize(
             refuse_overlap("imatrix", importance, "out", filled, "BLOCK-OUT-1")
     if out is not None:  # into an array of our own the values are looked at as they are encoded: one way through memory
         require_finite("values", given.memory, "BLOCK-FINITE-1")
-    weights = ffi.NULL if importance is None else importance.pointer("float *")
+    weights = ffi.NULL if checked is None else checked.pointer("float *")
     options = ffi.new("struct fc_quantize_options *", (weights, given.shape[-1], 0, given_scale, searching))
     options.check = out is None
     if out is None or dtype not in _MAY_REJECT:
