@@ -224,7 +224,7 @@ def test_nan_and_infinity_are_refused(impl: Any, dtype: DType, bad: int) -> None
     values.view(np.uint32)[1, block + 3] = values.view(np.uint32)[2, 0] = bad
     out = sentinel(6 * size, np.uint8)
     call = lambda: impl.quant.quantize(dtype, values, out=out)  # noqa: E731
-    assert_raises(NonFiniteValue, "BLOCK-FINITE-1", call, shows=("values", f"[1, {block + 3}]"), out=out)
+    assert_raises(NonFiniteValue, "BLOCK-FINITE-1", call, shows=("values", f"[1, {block + 3}]", 3 * block + 3), out=out)
 
 
 @clause("BLOCK-OUT-1")
@@ -246,6 +246,19 @@ def test_out_of_both_ways(impl: Any, dtype: DType) -> None:
     floats = np.full((2, block), 7, np.float32)
     assert impl.quant.dequantize(dtype, structs, out=floats) is floats
     assert_bits(floats.reshape(1, -1), impl.quant.dequantize(dtype, structs), dtype=DType.f32, clause="BLOCK-OUT-1")
+
+
+@clause("BLOCK-ENCODE-1", "BLOCK-OUT-1")
+@each_format
+def test_zeros_leave_nothing_of_what_out_held(impl: Any, dtype: DType) -> None:
+    block, size = sizes(dtype)
+    values, out = np.zeros(2 * block, np.float32), np.full(2 * size, 0xAA, np.uint8)
+    impl.quant.quantize(dtype, values, out=out)
+    expected = encode(impl, dtype, values)
+    assert_bits(out.reshape(-1, size), expected, what=dtype.name, clause="BLOCK-ENCODE-1")
+    assert not impl.quant.dequantize(dtype, out).any()
+    if dtype is DType.q8_k:
+        assert not out.any(), "BLOCK-Q8K-2: a block of zeros is zero bytes, bsums too"
 
 
 @clause("BLOCK-OUT-1", "ERR-STATE-1")

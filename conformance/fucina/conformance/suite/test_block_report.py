@@ -63,6 +63,18 @@ def test_f16_scales(impl: Any, dtype: DType, field: str) -> None:
     assert impl.quant.validate(dtype, blocks[[0, 2, 4, 7]]).ok, "BLOCK-VALID-2: subnormal scales decode exactly"
 
 
+@clause("BLOCK-ROUND-1", "BLOCK-VALID-1")
+@each_format
+def test_a_scale_beyond_f16_is_infinite_and_found(impl: Any, dtype: DType) -> None:
+    blocks = encode(impl, dtype, gaussian(sizes(dtype)[0], scale=1e10))
+    seen = _seen(impl.quant.validate(dtype, blocks))
+    if dtype in (DType.q8_k, DType.mxfp4, DType.nvfp4):  # an f32, an exponent of eight bits, a cap
+        assert seen == []
+    else:
+        assert seen
+        assert {(kind, bits & 0x7FFF) for *_, kind, bits in seen} == {("inf", 0x7C00)}
+
+
 @clause("BLOCK-VALID-1")
 def test_scales_that_are_no_f16(impl: Any) -> None:
     blocks = np.zeros(4, impl.quant.BlockQ8_K)
