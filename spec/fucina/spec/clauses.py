@@ -1,4 +1,4 @@
-"""The clauses of the specification, read from its chapters.
+r"""The clauses of the specification, read from its chapters.
 
 The chapters are the one source; nothing about a clause is written down twice.  A clause is a directive in a chapter::
 
@@ -10,7 +10,8 @@ The chapters are the one source; nothing about a clause is written down twice.  
        :source: 6.8
        :decision: 4.1
 
-``functions`` lists public names relative to an implementation, or says ``none``; ``decision`` may be absent.
+``functions`` lists public names relative to an implementation, or says ``none``; an underscore at the end of a name is
+written ``\_``, for it would make a link.  ``decision`` may be absent.
 """
 
 from __future__ import annotations
@@ -122,7 +123,7 @@ def _clause(name: str, chapter: str, lines: list[str]) -> Clause:
     missing = [part for part in ("functions", "source") if part not in fields] + ([] if title else ["title"])
     if title is None or missing:
         raise ValueError(f"{name} in chapter {chapter} lacks its {', '.join(missing)}")
-    functions = fields["functions"]
+    functions = fields["functions"].replace("\\_", "_")
     return Clause(
         id=name,
         chapter=chapter,
