@@ -35,9 +35,8 @@ static void unlock(struct fc_pool *pool) { pthread_mutex_unlock(&pool->mutex); }
 
 /* Clause: POOL-CAP-1 */
 struct fc_pool *fc_pool_open(void) {
-    struct fc_pool *pool = fc_record_take(sizeof *pool);
+    struct fc_pool *pool = calloc(1, sizeof *pool); /* uncounted: a context allocates nothing at first (CONTEXT-LIFE-1) */
     if (!pool) return NULL;
-    memset(pool, 0, sizeof *pool);
     if (pthread_mutex_init(&pool->mutex, NULL) != 0) {
         free(pool);
         return NULL;

@@ -8,6 +8,7 @@ from fucina.fast._isa import isa, isa_levels, set_isa
 from fucina.fast._native import ffi as _ffi
 from fucina.fast._native import lib as _lib
 from fucina.fast.buffer_pool import BufferPool
+from fucina.fast.runtime import ExecContext, ExecScope
 from fucina.fast.values import F8E4M3, F8E5M2, Bf16
 from fucina.spec.runtime import LayoutClass, RhsLifetime
 from fucina.spec.types import DType, DTypeKind, FloatOp
@@ -19,6 +20,8 @@ __all__ = [
     "BufferPool",
     "DType",
     "DTypeKind",
+    "ExecContext",
+    "ExecScope",
     "FloatOp",
     "LayoutClass",
     "RhsLifetime",
@@ -39,5 +42,19 @@ __all__ = [
 __version__: str = _ffi.string(_lib.fc_version()).decode("ascii")
 
 capabilities: frozenset[str] = frozenset(
-    {"numbers", "dtype", "bridge", "block", "rng", "team", "fpenv", "storage", "tensor", "pool", "errors"}
+    {
+        "numbers",
+        "dtype",
+        "bridge",
+        "block",
+        "rng",
+        "team",
+        "fpenv",
+        "storage",
+        "tensor",
+        "pool",
+        "context",
+        "scope",
+        "errors",
+    }
 )

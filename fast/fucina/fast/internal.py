@@ -1,5 +1,6 @@
 """The raw layer, for those who need it; nothing of it stands at the root (clause TENSOR-INTERNAL-1)."""
 
+from fucina.fast import backend as backend_mod
 from fucina.fast import gpu
 from fucina.fast import shape as shape_mod
 from fucina.fast import storage as storage_mod
@@ -7,4 +8,13 @@ from fucina.fast import tensor as tensor_mod
 from fucina.fast.storage import allocation_count, fail_allocation
 from fucina.fast.tensor import Tensor as RawTensor
 
-__all__ = ["RawTensor", "allocation_count", "fail_allocation", "gpu", "shape_mod", "storage_mod", "tensor_mod"]
+__all__ = [
+    "RawTensor",
+    "allocation_count",
+    "backend_mod",
+    "fail_allocation",
+    "gpu",
+    "shape_mod",
+    "storage_mod",
+    "tensor_mod",
+]

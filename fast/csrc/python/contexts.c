@@ -1,0 +1,360 @@
+/*
+ * fucina.fast._contexts: what of an execution context has to be quick, which is who drives it and the arithmetic on plain
+ * tensors, and the entries to the operations.  Whatever is not plain goes to the Python layer, to the method of the same
+ * name with an underscore in front; it checks in the clauses' order, says what is wrong, and comes back to the entries.
+ * Lives in the same shared object as _handles, over the same core.  Everything here runs with the GIL.
+ */
+#include "python/handles.h"
+#include "ops/ops.h"
+#include "tensor/copy.h"
+#include <string.h>
+
+enum { LARGE = 1 << 15 }; /* bytes of a result, or of what is summed, from which on the GIL is released */
+
+typedef struct {
+    PyObject_HEAD
+    fh_pool *pool;
+    unsigned long driver; /* the thread that is in a call */
+    size_t depth;         /* how many calls of it are within each other; 0: nobody drives */
+    int closed, plain;    /* plain: nothing is traced */
+} fh_context;
+static fh_context *of(PyObject *object) { return (fh_context *)object; }
+
+static PyObject *slow_names[4], *refuse_name;
+
+/* -- life and drivers */
+
+static PyObject *context_new(PyTypeObject *type, PyObject *args, PyObject *keywords) {
+    (void)args, (void)keywords;
+    return PyType_GenericAlloc(type, 0);
+}
+
+static void context_dealloc(PyObject *object) {
+    PyTypeObject *type = Py_TYPE(object);
+    Py_XDECREF((PyObject *)of(object)->pool);
+    ((freefunc)(uintptr_t)PyType_GetSlot(type, Py_tp_free))(object); /* the subclass knows the garbage collector */
+    Py_DECREF(type);
+}
+
+/* _begin(pool, traced): once, by the constructor */
+static PyObject *begin(PyObject *self, PyObject *args) {
+    PyObject *pool, *base;
+    int traced;
+    if (!PyArg_ParseTuple(args, "OOp", &base, &pool, &traced)) return NULL;
+    if (of(self)->pool || !PyType_Check(base) || !PyObject_TypeCheck(pool, (PyTypeObject *)base))
+        return PyErr_Format(PyExc_TypeError, "_begin(type of pools, pool, traced), once");
+    Py_INCREF(pool);
+    of(self)->pool = (fh_pool *)pool;
+    of(self)->plain = !traced;
+    Py_RETURN_NONE;
+}
+
+/* Clauses: CONTEXT-THREAD-1, CONTEXT-LIFE-2 */
+static int enter(fh_context *ctx) {
+    const unsigned long thread = PyThread_get_thread_ident();
+    if (ctx->closed || !ctx->pool || (ctx->depth && ctx->driver != thread)) {
+        Py_XDECREF(PyObject_CallMethodObjArgs((PyObject *)ctx, refuse_name, NULL)); /* raises */
+        if (!PyErr_Occurred()) PyErr_SetString(PyExc_RuntimeError, "the context cannot be used");
+        return 0;
+    }
+    ctx->driver = thread;
+    ctx->depth++;
+    return 1;
+}
+static void leave(fh_context *ctx) { ctx->depth--; }
+
+static PyObject *enter_call(PyObject *self, PyObject *unused) {
+    (void)unused;
+    if (!enter(of(self))) return NULL;
+    Py_RETURN_NONE;
+}
+static PyObject *leave_call(PyObject *self, PyObject *unused) {
+    (void)unused;
+    if (of(self)->depth) leave(of(self));
+    Py_RETURN_NONE;
+}
+static PyObject *end(PyObject *self, PyObject *unused) {
+    (void)unused;
+    of(self)->closed = 1;
+    Py_RETURN_NONE;
+}
+static PyObject *get_closed(PyObject *self, void *unused) {
+    (void)unused;
+    return PyBool_FromLong(of(self)->closed);
+}
+
+/* -- computing */
+
+static int is_integer(int dtype) { return dtype >= FC_u8 && dtype <= FC_i64; }
+static int is_float(int dtype) { return dtype >= FC_f16 && dtype <= FC_f64; }
+static size_t count_of(const fh_tensor *t) { return fc_count(t->rank, t->shape); }
+
+/* One call of the core: tensors that it reads and one that it writes. */
+struct call {
+    int operation, axis;
+    double factor;
+    fh_tensor *in[2], *out;
+    size_t strides[2][FC_MAX_RANK];
+};
+enum { SCALE = FC_DIV + 1, SUM, CONVERT, COPY };
+
+static void compute(const struct call *c) {
+    const fh_tensor *a = c->in[0], *b = c->in[1];
+    fh_tensor *out = c->out;
+    void *to = fh_first(out);
+    size_t dims[FC_MAX_RANK] = {0};
+    switch (c->operation) {
+    case SCALE: fc_scale(a->dtype, a->rank, a->shape, fh_first(a), a->strides, c->factor, to); break;
+    case SUM:
+        if (c->axis < 0)
+            fc_sum(a->dtype, a->rank, a->shape, fh_first(a), a->strides, to);
+        else
+            fc_sum_axis(a->dtype, a->rank, a->shape, fh_first(a), a->strides, c->axis, to);
+        break;
+    case CONVERT: fc_convert(a->dtype, out->dtype, a->rank, a->shape, fh_first(a), a->strides, to); break;
+    case COPY:
+        fh_storage_shape(a, dims);
+        fc_copy_view(fh_first(a), fh_element_size[a->dtype], a->rank, dims, a->strides, to);
+        break;
+    default: fc_pointwise(c->operation, a->dtype, out->rank, out->shape, fh_first(a), c->strides[0], fh_first(b), c->strides[1], to);
+    }
+}
+
+/* Run it, without the GIL where it is long: the memory is pinned then, whatever other threads do to the tensors. */
+static int run(const struct call *c) {
+    const size_t size = count_of(c->out) * fh_element_size[c->out->dtype];
+    const size_t read = c->operation == SUM ? count_of(c->in[0]) * fh_element_size[c->in[0]->dtype] : 0;
+    if (size < LARGE && read < LARGE) {
+        compute(c);
+        return 1;
+    }
+    struct fc_storage *held[3] = {c->in[0]->storage, c->in[1] ? c->in[1]->storage : NULL, c->out->storage};
+    struct call own = *c;
+    fh_tensor copies[3]; /* shapes and places, which deinit on another thread does not change */
+    int pinned = 0, good = 1;
+    for (; pinned < 3 && good; pinned++) good = !held[pinned] || fc_storage_pin(held[pinned]);
+    if (good) {
+        copies[0] = *c->in[0];
+        if (c->in[1]) copies[1] = *c->in[1];
+        copies[2] = *c->out;
+        own.in[0] = copies;
+        own.in[1] = c->in[1] ? copies + 1 : NULL;
+        own.out = copies + 2;
+        PyThreadState *state = PyEval_SaveThread();
+        compute(&own);
+        PyEval_RestoreThread(state);
+    } else {
+        pinned--; /* the last one was not */
+        PyErr_SetString(PyExc_RuntimeError, "a tensor ended under an operation");
+    }
+    while (pinned--)
+        if (held[pinned]) fc_storage_unpin(held[pinned]);
+    return good && !PyErr_Occurred();
+}
+
+/* The shape that two tensors broadcast to, and the strides of both in it; 0 where they do not (clause CONTEXT-OP-1). */
+static int together(struct call *c, const fh_tensor *a, const fh_tensor *b, size_t *dims) {
+    const int rank = a->rank > b->rank ? a->rank : b->rank;
+    if (a->rank == b->rank && memcmp(a->shape, b->shape, (size_t)rank * sizeof *dims) == 0) {
+        for (int k = 0; k < rank; k++) {
+            dims[k] = a->shape[k];
+            c->strides[0][k] = a->strides[k];
+            c->strides[1][k] = b->strides[k];
+        }
+        return rank;
+    }
+    for (int k = 1; k <= rank; k++) {
+        const size_t m = k <= a->rank ? a->shape[a->rank - k] : 1, n = k <= b->rank ? b->shape[b->rank - k] : 1;
+        if (m != n && m != 1 && n != 1) return 0;
+        dims[rank - k] = n == 1 ? m : n;
+        c->strides[0][rank - k] = m == 1 && n != 1 ? 0 : k <= a->rank ? a->strides[a->rank - k] : 0;
+        c->strides[1][rank - k] = n == 1 && m != 1 ? 0 : k <= b->rank ? b->strides[b->rank - k] : 0;
+    }
+    return fc_count(rank, dims) ? rank : 0;
+}
+
+/* A sum, difference, product or quotient of plain tensors; NULL without an exception when something is not plain. */
+static PyObject *quick(fh_context *ctx, int operation, PyObject *first, PyObject *second) {
+    if (!ctx->plain || !fh_is_tensor(first) || !fh_is_tensor(second)) return NULL;
+    struct call c = {.operation = operation, .in = {(fh_tensor *)first, (fh_tensor *)second}};
+    fh_tensor *a = c.in[0], *b = c.in[1];
+    size_t dims[FC_MAX_RANK];
+    if (!fh_is_usable(a) || !fh_is_usable(b) || a->dtype != b->dtype) return NULL;
+    if (!is_float(a->dtype) && (!is_integer(a->dtype) || operation == FC_DIV)) return NULL;
+    const int rank = together(&c, a, b, dims);
+    if (!rank) return NULL;
+    PyObject *out = fh_tensor_empty(ctx->pool, a->dtype, rank, dims);
+    if (!out) return NULL;
+    c.out = (fh_tensor *)out;
+    if (run(&c)) return out;
+    Py_DECREF(out);
+    return NULL;
+}
+
+static PyObject *by_python(PyObject *self, PyObject *name, PyObject *const *args, Py_ssize_t count, PyObject *names) {
+    const Py_ssize_t named = names ? PyTuple_Size(names) : 0;
+    PyObject *method = PyObject_GetAttr(self, name), *positional = PyTuple_New(count), *keywords = PyDict_New(), *result = NULL;
+    if (!method || !positional || !keywords) goto end;
+    for (Py_ssize_t k = 0; k < count; k++) {
+        Py_INCREF(args[k]);
+        PyTuple_SetItem(positional, k, args[k]);
+    }
+    for (Py_ssize_t k = 0; k < named; k++)
+        if (PyDict_SetItem(keywords, PyTuple_GetItem(names, k), args[count + k])) goto end;
+    result = PyObject_Call(method, positional, keywords);
+end:
+    Py_XDECREF(method);
+    Py_XDECREF(positional);
+    Py_XDECREF(keywords);
+    return result;
+}
+
+static PyObject *binary(PyObject *self, int operation, PyObject *const *args, Py_ssize_t count, PyObject *names) {
+    if (!enter(of(self))) return NULL;
+    PyObject *result = count == 2 && !names ? quick(of(self), operation, args[0], args[1]) : NULL;
+    if (!result && !PyErr_Occurred()) result = by_python(self, slow_names[operation], args, count, names);
+    leave(of(self));
+    return result;
+}
+/* Clauses: CONTEXT-OP-1, CONTEXT-OP-2, CONTEXT-ARITH-1, CONTEXT-ARITH-2 */
+static PyObject *add(PyObject *self, PyObject *const *args, Py_ssize_t count, PyObject *names) { return binary(self, FC_ADD, args, count, names); }
+static PyObject *sub(PyObject *self, PyObject *const *args, Py_ssize_t count, PyObject *names) { return binary(self, FC_SUB, args, count, names); }
+static PyObject *mul(PyObject *self, PyObject *const *args, Py_ssize_t count, PyObject *names) { return binary(self, FC_MUL, args, count, names); }
+static PyObject *divide(PyObject *self, PyObject *const *args, Py_ssize_t count, PyObject *names) { return binary(self, FC_DIV, args, count, names); }
+
+/* -- entries for the Python layer, which has checked; what would go wrong here without is looked at again */
+
+static PyObject *wrong(void) {
+    if (!PyErr_Occurred()) PyErr_SetString(PyExc_ValueError, "operands that were not checked");
+    return NULL;
+}
+static fh_tensor *usable(PyObject *object) {
+    return fh_is_tensor(object) && fh_is_usable((fh_tensor *)object) ? (fh_tensor *)object : NULL;
+}
+/* Whether a result fits; where it was the caller's, the write is counted. */
+static int opened(fh_tensor *out, int dtype, size_t count, int given) {
+    return out && out->dtype == dtype && fh_is_contiguous(out) && count_of(out) == count && !(given && !fh_open_for_writing(out->storage));
+}
+
+/* pointwise(operation, a, b, out, given) */
+static PyObject *pointwise(PyObject *module, PyObject *args) {
+    PyObject *first, *second, *result;
+    struct call c = {0};
+    size_t dims[FC_MAX_RANK];
+    int given;
+    (void)module;
+    if (!PyArg_ParseTuple(args, "iOOOp", &c.operation, &first, &second, &result, &given)) return NULL;
+    const fh_tensor *a = c.in[0] = usable(first), *b = c.in[1] = usable(second);
+    c.out = usable(result);
+    if (!a || !b || c.operation < 0 || c.operation > FC_DIV || a->dtype != b->dtype || !(is_float(a->dtype) || is_integer(a->dtype))) return wrong();
+    const int rank = together(&c, a, b, dims);
+    if (!rank || !opened(c.out, a->dtype, fc_count(rank, dims), given) || c.out->rank != rank ||
+        memcmp(dims, c.out->shape, (size_t)rank * sizeof *dims))
+        return wrong();
+    if (!run(&c)) return NULL;
+    Py_RETURN_NONE;
+}
+
+/* scale(x, factor, out, given) */
+static PyObject *scale(PyObject *module, PyObject *args) {
+    PyObject *x, *result;
+    struct call c = {.operation = SCALE};
+    int given;
+    (void)module;
+    if (!PyArg_ParseTuple(args, "OdOp", &x, &c.factor, &result, &given)) return NULL;
+    c.in[0] = usable(x);
+    c.out = usable(result);
+    if (!c.in[0] || !is_float(c.in[0]->dtype) || !opened(c.out, c.in[0]->dtype, count_of(c.in[0]), given)) return wrong();
+    if (!run(&c)) return NULL;
+    Py_RETURN_NONE;
+}
+
+/* sum(x, axis or -1, out) */
+static PyObject *sum(PyObject *module, PyObject *args) {
+    PyObject *x, *result;
+    struct call c = {.operation = SUM};
+    (void)module;
+    if (!PyArg_ParseTuple(args, "OiO", &x, &c.axis, &result)) return NULL;
+    c.in[0] = usable(x);
+    c.out = usable(result);
+    if (!c.in[0] || c.axis < -1 || c.axis >= c.in[0]->rank || c.in[0]->dtype > FC_f64) return wrong();
+    const size_t count = c.axis < 0 ? 1 : count_of(c.in[0]) / c.in[0]->shape[c.axis];
+    if (!opened(c.out, fc_sum_dtype(c.in[0]->dtype), count, 0)) return wrong();
+    if (!run(&c)) return NULL;
+    Py_RETURN_NONE;
+}
+
+/* convert(x, out) */
+static PyObject *convert(PyObject *module, PyObject *args) {
+    PyObject *x, *result;
+    struct call c = {.operation = CONVERT};
+    (void)module;
+    if (!PyArg_ParseTuple(args, "OO", &x, &result)) return NULL;
+    c.in[0] = usable(x);
+    c.out = usable(result);
+    if (!c.in[0] || !c.out || c.in[0]->dtype >= FC_SCALAR_DTYPES || c.out->dtype >= FC_SCALAR_DTYPES ||
+        !opened(c.out, c.out->dtype, count_of(c.in[0]), 0))
+        return wrong();
+    if (!run(&c)) return NULL;
+    Py_RETURN_NONE;
+}
+
+/* copy(x, out): of the same dtype; of blocks, x is contiguous */
+static PyObject *copy(PyObject *module, PyObject *args) {
+    PyObject *x, *result;
+    struct call c = {.operation = COPY};
+    (void)module;
+    if (!PyArg_ParseTuple(args, "OO", &x, &result)) return NULL;
+    c.in[0] = usable(x);
+    c.out = usable(result);
+    if (!c.in[0] || !c.out || !opened(c.out, c.in[0]->dtype, count_of(c.in[0]), 0) ||
+        c.out->rank != c.in[0]->rank || memcmp(c.out->shape, c.in[0]->shape, c.out->rank * sizeof *c.out->shape))
+        return wrong();
+    if (!run(&c)) return NULL;
+    Py_RETURN_NONE;
+}
+
+/* has_zero(x): of an integer dtype */
+static PyObject *has_zero(PyObject *module, PyObject *object) {
+    fh_tensor *x = usable(object);
+    (void)module;
+    if (!x || !is_integer(x->dtype)) return wrong();
+    return PyBool_FromLong(fc_has_zero(x->dtype, x->rank, x->shape, fh_first(x), x->strides));
+}
+
+#define FAST(function) (PyCFunction)(void (*)(void))(function)
+#define ARITHMETIC(name, what) \
+    #name "($self, /, a, b, *, out=None)\n--\n\n" what "\n\nClauses: CONTEXT-OP-1, CONTEXT-OP-2, CONTEXT-ARITH-1, CONTEXT-ARITH-2"
+static PyMethodDef methods[] = {
+    {"add", FAST(add), METH_FASTCALL | METH_KEYWORDS, ARITHMETIC(add, "Return a + b.")},
+    {"sub", FAST(sub), METH_FASTCALL | METH_KEYWORDS, ARITHMETIC(sub, "Return a - b.")},
+    {"mul", FAST(mul), METH_FASTCALL | METH_KEYWORDS, ARITHMETIC(mul, "Return a * b.")},
+    {"div", FAST(divide), METH_FASTCALL | METH_KEYWORDS, ARITHMETIC(div, "Return a / b, of integers truncated.")},
+    {"_begin", begin, METH_VARARGS, NULL},
+    {"_enter", enter_call, METH_NOARGS, NULL},
+    {"_leave", leave_call, METH_NOARGS, NULL},
+    {"_end", end, METH_NOARGS, NULL},
+    {NULL, NULL, 0, NULL},
+};
+static PyGetSetDef getters[] = {{"_closed", get_closed, NULL, NULL, NULL}, {NULL, NULL, NULL, NULL, NULL}};
+static PyType_Slot slots[] = {
+    {Py_tp_new, FH_SLOT(context_new)}, {Py_tp_dealloc, FH_SLOT(context_dealloc)}, {Py_tp_methods, methods}, {Py_tp_getset, getters}, {0, NULL},
+};
+static PyType_Spec spec = {"fucina.fast._contexts.Context", sizeof(fh_context), 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE, slots};
+static PyMethodDef functions[] = {
+    {"pointwise", pointwise, METH_VARARGS, NULL}, {"scale", scale, METH_VARARGS, NULL}, {"sum", sum, METH_VARARGS, NULL},
+    {"convert", convert, METH_VARARGS, NULL},     {"copy", copy, METH_VARARGS, NULL},   {"has_zero", has_zero, METH_O, NULL},
+    {NULL, NULL, 0, NULL},
+};
+static struct PyModuleDef definition = {PyModuleDef_HEAD_INIT, "_contexts", NULL, -1, functions, NULL, NULL, NULL, NULL};
+
+PyMODINIT_FUNC PyInit__contexts(void);
+PyMODINIT_FUNC PyInit__contexts(void) {
+    static const char *const names[4] = {"_add", "_sub", "_mul", "_div"};
+    PyObject *module = PyModule_Create(&definition), *type = PyType_FromSpec(&spec);
+    for (int k = 0; k < 4; k++) slow_names[k] = PyUnicode_InternFromString(names[k]);
+    refuse_name = PyUnicode_InternFromString("_refuse_use");
+    if (!module || !type || !slow_names[3] || !refuse_name || PyModule_AddObjectRef(module, "Context", type)) Py_CLEAR(module);
+    Py_XDECREF(type);
+    return module;
+}
