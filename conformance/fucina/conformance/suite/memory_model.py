@@ -31,7 +31,7 @@ from fucina.spec.errors import (
     UseAfterScope,
 )
 
-__all__ = ["FLOATS", "Model"]
+__all__ = ["FLOATS", "Model", "content"]
 
 Array = npt.NDArray[Any]
 
@@ -41,6 +41,14 @@ FLOATS = (DType.f32, DType.f64)
 def row_major(shape: tuple[int, ...]) -> tuple[int, ...]:
     """Return the strides of a contiguous tensor."""
     return tuple(math.prod(shape[axis + 1 :]) for axis in range(len(shape)))
+
+
+def content(values: Array) -> bytes:
+    """Return the elements as bytes; any NaN is the same (NUM-NAN-2)."""
+    found = np.array(values)
+    if found.dtype.kind == "f":
+        found[np.isnan(found)] = np.nan
+    return found.tobytes()
 
 
 class _Shelf(list[int]):
@@ -426,7 +434,7 @@ class Model:
             tensors.append(
                 (
                     *(tensor.dtype, tensor.shape, tensor.strides, tensor.offset, refs, store.generation, take),
-                    *(tensor.life == "scoped", stores.index(store), tensor.values.tobytes()),
+                    *(tensor.life == "scoped", stores.index(store), content(tensor.values)),
                 )
             )
         return {

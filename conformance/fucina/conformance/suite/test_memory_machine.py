@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule, run_state_machine_as_test
 
 from fucina.conformance import clause
-from fucina.conformance.suite.memory_model import Model
+from fucina.conformance.suite.memory_model import Model, content
 from fucina.spec import DType
 from fucina.spec.errors import FucinaError, ScopeOrder
 
@@ -163,7 +163,7 @@ class World:
         tensor.copy_to(values)
         return (
             *(tensor.dtype, tuple(tensor.shape), tuple(tensor.strides), tensor.offset, buffer.refs, buffer.generation),
-            *(tensor.can_take_in_place(), tensor.scope_owned, stores.index(buffer), values.tobytes()),
+            *(tensor.can_take_in_place(), tensor.scope_owned, stores.index(buffer), content(values)),
         )
 
     def finish(self) -> None:

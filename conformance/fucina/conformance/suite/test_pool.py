@@ -465,3 +465,17 @@ def test_case_o_e01_varying_sizes_stay_under_the_cap(pool: Any, impl: Any) -> No
         buffer.release()
     assert pool.outstanding_buffers() == 0
     assert most > cap // 2, "the cap was never near"
+
+
+@clause("POOL-COUNT-1", "STORAGE-PIN-1", "STORAGE-DESTROY-1")
+def test_memory_under_an_array_is_not_used_again(pool: Any, impl: Any) -> None:
+    assert hasattr(impl, "BufferPool")
+    buffer = pool.acquire(100)
+    array = buffer.wait_mutable()
+    array[:] = 7
+    buffer.destroy()
+    assert pool.cached_buffers() == 0
+    other = pool.acquire(100)
+    other.wait_mutable()[:] = 1
+    assert array.tolist() == [7] * 128
+    other.release()
