@@ -41,7 +41,7 @@ def search_option(dtype: DType, imatrix: object, search: object, scale: object) 
 
     Clauses: BLOCK-ARG-1
     """
-    if not isinstance(search, bool | np.bool_):
+    if type(search) not in (bool, np.bool_):  # not by isinstance, which believes an object that poses as one
         raise DTypeMismatch(f"search must be True or False, got {shown(search)}", clause="BLOCK-ARG-1")
     if not search and dtype is not DType.iq4_nl:
         raise InvalidDType(f"search=False is an option of iq4_nl alone, got {dtype!r}", clause="BLOCK-ARG-1")
