@@ -3,28 +3,14 @@
 from __future__ import annotations
 
 import threading
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from fucina.reference.thread_mod import OneShotWorker, Pool
 
 if TYPE_CHECKING:
     from fucina.reference.backend import Backend
 
-__all__ = ["TeamParts", "WorkPool", "Worker"]
-
-
-class WorkPool:
-    """A team without workers: what the caller gives it, the caller does."""
-
-    max_workers = 0
-
-    def deinit(self) -> None:
-        """End it."""
-
-
-class Worker:
-    """A worker without a thread."""
-
-    def deinit(self) -> None:
-        """End it."""
+__all__ = ["TeamParts"]
 
 
 class TeamParts:
@@ -43,10 +29,10 @@ class TeamParts:
     def __init__(self, backend: Backend) -> None:
         self._lock = threading.Lock()
         self._backend = backend
-        self.pool: Any = None
-        self.worker: Any = None
+        self.pool: Pool | None = None
+        self.worker: OneShotWorker | None = None
 
-    def require_pool(self) -> Any:
+    def require_pool(self) -> Pool:
         """Return the team; make it on the first call.
 
         Notes
@@ -55,11 +41,11 @@ class TeamParts:
         """
         with self._lock:
             if self.pool is None:
-                self.pool = WorkPool()
+                self.pool = Pool()
                 self._backend.set_work_pool(self.pool)
             return self.pool
 
-    def require_worker(self) -> Any:
+    def require_worker(self) -> OneShotWorker:
         """Return the one-shot worker; make it on the first call.
 
         Notes
@@ -68,7 +54,7 @@ class TeamParts:
         """
         with self._lock:
             if self.worker is None:
-                self.worker = Worker()
+                self.worker = OneShotWorker()
             return self.worker
 
     def end(self) -> None:

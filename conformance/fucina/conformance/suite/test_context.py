@@ -345,6 +345,23 @@ def test_the_team_is_made_once(impl: Any, ctx: Any) -> None:
     assert backend.work_pool is None
 
 
+@clause("CONTEXT-TEAM-1", "CONTEXT-LIFE-2", "TEAM-POOL-1", "TEAM-ONESHOT-2")
+def test_the_team_ends_with_the_context(impl: Any) -> None:
+    ctx = impl.ExecContext()
+    pool, worker = ctx.try_work_pool(), ctx.dot_backward_worker()
+    assert type(pool) is impl.thread_mod.Pool
+    assert type(worker) is impl.thread_mod.OneShotWorker
+    assert pool.team_size == impl.parallel.cpu_thread_count(impl.parallel.vector_max_threads)
+    done: list[int] = []
+    pool.parallel_chunks(range(5), done.append)
+    worker.start(lambda: done.append(5))
+    worker.wait()
+    assert sorted(done) == list(range(6))
+    ctx.deinit()
+    for use in (partial(pool.parallel_chunks, range(5), done.append), partial(worker.start, done.clear)):
+        assert_raises(UseAfterDeinit, None, use)
+
+
 # -- tracing
 
 
