@@ -129,6 +129,30 @@ def asan(session: nox.Session) -> None:
 
 
 @nox.session
+def tsan(session: nox.Session) -> None:
+    """ThreadSanitizer under the C test of the team; ``-- 1000000`` for a million dispatches."""
+    session.install(*group("build"))
+    build = Path(session.create_tmp()).resolve() / "build"
+    shutil.rmtree(build, ignore_errors=True)
+    flags = ("-Dctests=true", "-Dpython=false", "-Db_sanitize=thread", "-Db_lundef=false")
+    session.run("meson", "setup", str(build), *flags)
+    session.run("meson", "compile", "-C", str(build), "test_team")
+    # the children of the test's forks start no thread, which ThreadSanitizer could not follow
+    options = {"TSAN_OPTIONS": "die_after_fork=0:halt_on_error=1"}
+    session.run(str(build / "fast/csrc/tests/test_team"), *(session.posargs or ["20000"]), env=options, external=True)
+
+
+@nox.session
+def soak(session: nox.Session) -> None:
+    """The C test of the team over and over, for so many minutes: ``nox -s soak -- 30``."""
+    session.install(*group("build"))
+    build = Path(session.create_tmp()).resolve() / "build"
+    session.run("meson", "setup", "--reconfigure", str(build), "-Dctests=true", "-Dpython=false")
+    session.run("meson", "compile", "-C", str(build), "test_team")
+    session.run("python", "-m", "tools.soak", str(build / "fast/csrc/tests/test_team"), *(session.posargs or ["1"]))
+
+
+@nox.session
 def meta(session: nox.Session) -> None:
     """Plant one fault after the other; the suite must turn red at each.  Writes docs/records/meta.json."""
     install(session, "test", config=("-Dfaults=true",))

@@ -63,6 +63,7 @@ def _parts(args: argparse.Namespace) -> Iterator[tuple[str, int, list[tuple[str,
 def main() -> int:
     """Run the rows that the command line asks for, show them, write the record."""
     args = _parser().parse_args()
+    fucina.fast.parallel.set_max_threads(1)  # the rows are about one thread; bench/team_rows.py is about several
     torch = optional("torch")
     if torch:
         torch.set_num_threads(1)
