@@ -11,6 +11,7 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
+from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
@@ -18,7 +19,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from .faults import ROOT, every_fault
-from .score import show, write
+from .score import kept, show, write
 from .trial import green, trial
 
 RECORD = ROOT / "docs" / "records" / "meta.json"
@@ -31,6 +32,9 @@ Result = TypeVar("Result")
 def _parser() -> argparse.ArgumentParser:
     made = argparse.ArgumentParser(prog="python -m conformance.meta", description=str(__doc__).partition("\n")[0])
     made.add_argument("only", nargs="*", metavar="TEXT", help="only faults whose name, clause or kind contains this")
+    made.add_argument(
+        "--update", action="store_true", help="put the trials into the record, keep its rest"
+    )
     made.add_argument("--list", action="store_true", help="list the faults and run nothing")
     made.add_argument("--record", metavar="FILE", type=Path, help="write the record there (usual: if complete, docs)")
     return made
@@ -70,7 +74,9 @@ def main(arguments: Sequence[str]) -> int:
 
     start = time.perf_counter()
     implementations = sorted({fault.implementation for fault in faults})
-    for implementation, (agrees, last) in _each(green, implementations, "without a fault", console).items():
+    areas = sorted({fault.clause.partition("-")[0] for fault in faults}) if options.only else ()
+    without = partial(green, areas=areas)
+    for implementation, (agrees, last) in _each(without, implementations, "without a fault", console).items():
         console.print(f"{implementation}: {last}", markup=False)
         if not agrees:
             console.print("the suite has to be green before it can turn red")
@@ -81,9 +87,9 @@ def main(arguments: Sequence[str]) -> int:
     show(trials, console)
     console.print(f"in {seconds:.0f} s")
     all_caught = all(found.caught for found in trials)
-    record = options.record or (RECORD if all_caught and not options.only else None)
+    record = options.record or (RECORD if options.update or (all_caught and not options.only) else None)
     if record:
-        write(trials, seconds, record)
+        write(trials, record, kept(record, {fault.name for fault in every_fault()}) if options.update else [])
         console.print(f"recorded in {record}")
     return 0 if all_caught else 1
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import datetime
 import json
 import platform
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
+from typing import Any
 
 from rich.console import Console
 from rich.markup import escape
@@ -14,7 +15,7 @@ from rich.table import Table
 
 from .trial import Trial
 
-__all__ = ["show", "write"]
+__all__ = ["kept", "show", "write"]
 
 
 def show(trials: Sequence[Trial], console: Console) -> None:
@@ -41,25 +42,37 @@ def show(trials: Sequence[Trial], console: Console) -> None:
     console.print(f"{caught} of {len(trials)} planted faults turned the suite red, {named} at their own clause")
 
 
-def write(trials: Sequence[Trial], seconds: float, path: Path) -> None:
-    """Write the record."""
+def kept(path: Path, names: Collection[str]) -> list[dict[str, Any]]:
+    """Return the entries of an earlier record whose faults still exist."""
+    if not path.exists():
+        return []
+    record = json.loads(path.read_text(encoding="utf-8"))
+    return [{"date": record["date"], **fault} for fault in record["faults"] if fault["name"] in names]
+
+
+def write(trials: Sequence[Trial], path: Path, earlier: Sequence[dict[str, Any]] = ()) -> None:
+    """Write the record: what was tried now, and the earlier entries of the other faults."""
+    today = datetime.date.today().isoformat()
+    entries = {entry["name"]: entry for entry in earlier}
+    entries |= {
+        found.fault.name: {
+            "name": found.fault.name,
+            "kind": found.fault.kind,
+            "clause": found.fault.clause,
+            "text": found.fault.text,
+            "caught": found.caught,
+            "by": found.by,
+            "clauses_red": found.clauses_red,
+            "seconds": round(found.seconds, 1),
+            "date": today,
+        }
+        for found in trials
+    }
     record = {
-        "date": datetime.date.today().isoformat(),
+        "date": today,
         "machine": f"{platform.system()} {platform.machine()}, Python {platform.python_version()}",
-        "seconds": round(seconds, 1),
-        "faults": [
-            {
-                "name": found.fault.name,
-                "kind": found.fault.kind,
-                "clause": found.fault.clause,
-                "text": found.fault.text,
-                "caught": found.caught,
-                "by": found.by,
-                "clauses_red": found.clauses_red,
-                "seconds": round(found.seconds, 1),
-            }
-            for found in trials
-        ],
+        "seconds": round(sum(entry["seconds"] for entry in entries.values()), 1),
+        "faults": list(entries.values()),
     }
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")

@@ -177,7 +177,9 @@ class Faults(Record):
 
     def _facts(self, data: Any) -> str:
         caught = sum(f["caught"] for f in data["faults"])
-        return f"Recorded {data['date']}: {caught} of {len(data['faults'])} planted faults turned the suite red."
+        first = min(f.get("date", data["date"]) for f in data["faults"])
+        when = data["date"] if first == data["date"] else f"{first} to {data['date']}"
+        return f"Recorded {when}: {caught} of {len(data['faults'])} planted faults turned the suite red."
 
     def _tables(self, data: Any) -> Iterable[Table]:
         rows: list[list[Cell]] = []
