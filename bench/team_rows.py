@@ -1,9 +1,9 @@
 """Dispatch of empty work on two participants, beside OpenMP and ThreadPoolExecutor: ``python bench/team_rows.py``.
 
 Wall time in microseconds, medians of interleaved rounds; each contestant is a process of its own, so that no threads of
-another runtime share the cores with it.  *hot* is one dispatch after the other, *idle* one after a sleep of 10 ms,
-Wall time in microseconds, medians of interleaved rounds; each contestant is a process of its own, so no threads of
-chunk waits for its second.  Needs gcc with libgomp.
+another runtime share the cores with it.  *hot* is one dispatch after the other, *idle* one after a sleep of 10 ms, *busy*
+hot while another process keeps one core busy.  The ``meeting`` row cannot be served by the caller alone: its first chunk
+waits for its second.  Needs gcc with libgomp.
 """
 
 from __future__ import annotations
