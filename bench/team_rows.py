@@ -1,7 +1,7 @@
 """Dispatch of empty work on two participants, beside OpenMP and ThreadPoolExecutor: ``python bench/team_rows.py``.
 
 Wall time in microseconds, medians of interleaved rounds; each contestant is a process of its own, so that no threads of
-another runtime share the cores with it.  *hot* is one dispatch after the other, *idle* one after a sleep of 10 ms, *busy*
+another runtime share the cores with it.  *hot* is one dispatch after the other, *idle* one after 10 ms of sleep, *busy*
 hot while another process keeps one core busy.  The ``meeting`` row cannot be served by the caller alone: its first chunk
 waits for its second.  Needs gcc with libgomp.
 """
