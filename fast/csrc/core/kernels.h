@@ -24,10 +24,11 @@ typedef void fc_cast_kernel(const void *in, void *out, size_t n);
     X(gaussian_f64, (uint64_t seed, uint64_t pair, double scale, double *out, size_t pairs))                                \
     X(gumbel_f64, (uint64_t seed, uint64_t first, double *out, size_t n))
 
-/* tensor/: out[i][j] = in[j][i] for i < rows, j < columns; pitches are bytes from row to row, in and out do not overlap */
+/* tensor/: out[i][j] = in[j][i] for i < rows, j < columns; pitches are bytes from row to row, in and out do not overlap;
+   beyond: the whole of which this is a part is larger than the caches */
 #define FC_TENSOR_KERNELS(X)                                                                                                \
     X(transpose, (size_t element, const unsigned char *in, size_t in_pitch, unsigned char *out, size_t out_pitch,           \
-                  size_t rows, size_t columns))
+                  size_t rows, size_t columns, int beyond))
 
 /* ops/: a row of a pointwise operation, the lanes of a sum, and stores around the caches (ops/rows.c, ops/lanes.c) */
 #define FC_OPS_KERNELS(X)                                                                                                   \

@@ -109,6 +109,8 @@ PyObject *fh_tensor_empty(fh_pool *pool, int dtype, int rank, const size_t *shap
 /* Whether a tensor can be used; and the exception where it cannot, returning NULL. */
 static inline int fh_is_usable(const fh_tensor *t) { return t->storage && fc_is_live(t->storage); }
 PyObject *fh_unusable(const fh_tensor *t, const char *clause);
+#define FH_REQUIRE_USABLE(self) \
+    if (!fh_is_usable((fh_tensor *)(self))) return fh_unusable((fh_tensor *)(self), "TENSOR-LIFE-1")
 /* The shape in storage elements. */
 static inline void fh_storage_shape(const fh_tensor *t, size_t *dims) {
     for (int k = 0; k < t->rank; k++) dims[k] = t->shape[k];
@@ -119,11 +121,27 @@ static inline int fh_is_contiguous(const fh_tensor *t) {
     fh_storage_shape(t, dims);
     return fc_is_row_major(t->rank, dims, t->strides);
 }
+static inline size_t fh_storage_count(const fh_tensor *t) {
+    size_t dims[FC_MAX_RANK] = {0};
+    fh_storage_shape(t, dims);
+    return fc_count(t->rank, dims);
+}
 static inline unsigned char *fh_first(const fh_tensor *t) { return t->storage->data + t->offset * fh_element_size[t->dtype]; }
 /* The entries of a tuple or list of one to eight exact ints in [0, 2^64); 0, without exception, when it is not so plain. */
 int fh_entries(PyObject *object, size_t *entries);
 int fh_u64(PyObject *object, size_t *value);
 PyObject *fh_tuple(int rank, const size_t *entries);
+
+/* -- a tensor's elements (python/elements.c) */
+PyObject *fh_data(PyObject *self, PyObject *unused);
+PyObject *fh_data_const(PyObject *self, PyObject *unused);
+PyObject *fh_exported(PyObject *self, PyObject *unused);
+PyObject *fh_writable(PyObject *self, PyObject *unused);
+PyObject *fh_pin_range(PyObject *self, PyObject *args);
+PyObject *fh_copy_elements(PyObject *self, PyObject *args);
+PyObject *fh_add(PyObject *self, PyObject *other);
+PyObject *fh_scale(PyObject *self, PyObject *factor);
+int fh_export(PyObject *self, Py_buffer *view, int flags);
 
 /* -- the parts of the module */
 int fh_add_buffers(PyObject *module);

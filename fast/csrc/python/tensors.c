@@ -1,13 +1,7 @@
 /* Tensor objects: a reference to a storage with a shape, strides and an offset; what of them has to be quick. */
 #include "python/handles.h"
 #include "core/fault.h"
-#include "fucina.h"
-#include "storage/memory.h"
-#include "tensor/copy.h"
-#include "tensor/in_place.h"
 #include <string.h>
-
-enum { LARGE = 1 << 15 }; /* bytes from which on the GIL is released */
 
 static PyTypeObject *tensor_base;
 static PyObject *slow_reshape, *slow_strides, *slow_offset, *slow_broadcast, *slow_len;
@@ -21,8 +15,6 @@ PyObject *fh_unusable(const fh_tensor *t, const char *clause) {
         return fh_refuse(FH_UseAfterScope, "SCOPE-AFTER-1", "%R was used after its scope was closed", (PyObject *)t);
     return fh_refuse(FH_UseAfterDeinit, clause, "%R was used after deinit", (PyObject *)t);
 }
-#define REQUIRE_USABLE(self) \
-    if (!fh_is_usable(of(self))) return fh_unusable(of(self), "TENSOR-LIFE-1")
 
 /* -- making */
 
@@ -84,7 +76,7 @@ static PyObject *deinit(PyObject *self, PyObject *unused) {
     (void)unused;
     fh_tensor *t = of(self);
     if (t->life == FH_OWNED) {
-        REQUIRE_USABLE(self);
+        FH_REQUIRE_USABLE(self);
         if (!fc_held_of(fc_life_of(t->storage))) { /* somebody gave the tensor's reference back by hand */
             t->life = FH_ENDED;
             fc_storage_drop(t->storage);
@@ -114,7 +106,7 @@ static PyObject *deinit_replaced(PyObject *self, PyObject *unused) {
 
 static PyObject *enter(PyObject *self, PyObject *unused) {
     (void)unused;
-    REQUIRE_USABLE(self);
+    FH_REQUIRE_USABLE(self);
     Py_INCREF(self);
     return self;
 }
@@ -185,22 +177,22 @@ static PyObject *entries_object(PyObject **place, int rank, const size_t *entrie
 /* Clause: TENSOR-TYPE-1 */
 static PyObject *get_shape(PyObject *self, void *unused) {
     (void)unused;
-    REQUIRE_USABLE(self);
+    FH_REQUIRE_USABLE(self);
     return entries_object(&of(self)->shape_object, of(self)->rank, of(self)->shape);
 }
 static PyObject *get_strides(PyObject *self, void *unused) {
     (void)unused;
-    REQUIRE_USABLE(self);
+    FH_REQUIRE_USABLE(self);
     return entries_object(&of(self)->strides_object, of(self)->rank, of(self)->strides);
 }
 static PyObject *get_offset(PyObject *self, void *unused) {
     (void)unused;
-    REQUIRE_USABLE(self);
+    FH_REQUIRE_USABLE(self);
     return PyLong_FromSize_t(of(self)->offset);
 }
 static PyObject *get_buffer(PyObject *self, void *unused) {
     (void)unused;
-    REQUIRE_USABLE(self);
+    FH_REQUIRE_USABLE(self);
     return fh_buffer_of(of(self)->storage);
 }
 static PyObject *get_scope_owned(PyObject *self, void *unused) {
@@ -232,35 +224,30 @@ static PyObject *get_state(PyObject *self, void *unused) {
 /* Clause: TENSOR-GEOM-1 */
 static PyObject *get_rank(PyObject *self, PyObject *unused) {
     (void)unused;
-    REQUIRE_USABLE(self);
+    FH_REQUIRE_USABLE(self);
     return PyLong_FromLong(of(self)->rank);
 }
 static PyObject *get_len(PyObject *self, PyObject *unused) {
     (void)unused;
-    REQUIRE_USABLE(self);
+    FH_REQUIRE_USABLE(self);
     const size_t count = fc_count(of(self)->rank, of(self)->shape);
     return count ? PyLong_FromSize_t(count) : PyObject_CallMethodObjArgs(self, slow_len, NULL);
 }
-static size_t storage_count(const fh_tensor *t) {
-    size_t dims[FC_MAX_RANK] = {0};
-    fh_storage_shape(t, dims);
-    return fc_count(t->rank, dims);
-}
 static PyObject *storage_len(PyObject *self, PyObject *unused) {
     (void)unused;
-    REQUIRE_USABLE(self);
-    return PyLong_FromSize_t(storage_count(of(self)));
+    FH_REQUIRE_USABLE(self);
+    return PyLong_FromSize_t(fh_storage_count(of(self)));
 }
 /* Clause: TENSOR-GEOM-2 */
 static PyObject *is_contiguous(PyObject *self, PyObject *unused) {
     (void)unused;
-    REQUIRE_USABLE(self);
+    FH_REQUIRE_USABLE(self);
     return PyBool_FromLong(fh_is_contiguous(of(self)));
 }
 /* Clause: TENSOR-TAKE-1 */
 static PyObject *can_take_in_place(PyObject *self, PyObject *unused) {
     (void)unused;
-    REQUIRE_USABLE(self);
+    FH_REQUIRE_USABLE(self);
     const fh_tensor *t = of(self);
     return PyBool_FromLong(t->offset == 0 && (!t->storage->read_only || FC_PLANTED(READ_ONLY_TAKEN)) &&
                            (fc_refs_of(fc_life_of(t->storage)) == 1 || FC_PLANTED(SHARED_TAKEN)) && fh_is_contiguous(t));
@@ -271,14 +258,14 @@ static PyObject *can_take_in_place(PyObject *self, PyObject *unused) {
 /* Clause: TENSOR-VIEW-1 */
 static PyObject *clone_view(PyObject *self, PyObject *unused) {
     (void)unused;
-    REQUIRE_USABLE(self);
+    FH_REQUIRE_USABLE(self);
     const fh_tensor *t = of(self);
     return view_of(t, t->rank, t->shape, t->strides, t->offset);
 }
 
 /* Clause: TENSOR-VIEW-2 */
 static PyObject *reshape(PyObject *self, PyObject *shape) {
-    REQUIRE_USABLE(self);
+    FH_REQUIRE_USABLE(self);
     const fh_tensor *t = of(self);
     size_t dims[FC_MAX_RANK], strides[FC_MAX_RANK];
     const int rank = fh_entries(shape, dims);
@@ -323,7 +310,7 @@ end:
 
 /* Clause: TENSOR-VIEW-3 */
 static PyObject *view_with_strides(PyObject *self, PyObject *const *args, Py_ssize_t count, PyObject *names) {
-    REQUIRE_USABLE(self);
+    FH_REQUIRE_USABLE(self);
     if (count == 2 && !names) {
         PyObject *view = plain_view(of(self), args[0], args[1], 0);
         if (view || PyErr_Occurred()) return view;
@@ -332,7 +319,7 @@ static PyObject *view_with_strides(PyObject *self, PyObject *const *args, Py_ssi
 }
 static PyObject *view_with_strides_offset(PyObject *self, PyObject *const *args, Py_ssize_t count, PyObject *names) {
     size_t delta;
-    REQUIRE_USABLE(self);
+    FH_REQUIRE_USABLE(self);
     if (count == 3 && !names && fh_u64(args[2], &delta)) {
         PyObject *view = plain_view(of(self), args[0], args[1], delta);
         if (view || PyErr_Occurred()) return view;
@@ -342,7 +329,7 @@ static PyObject *view_with_strides_offset(PyObject *self, PyObject *const *args,
 
 /* Clause: TENSOR-VIEW-4 */
 static PyObject *broadcast_to(PyObject *self, PyObject *target) {
-    REQUIRE_USABLE(self);
+    FH_REQUIRE_USABLE(self);
     const fh_tensor *t = of(self);
     size_t dims[FC_MAX_RANK], strides[FC_MAX_RANK];
     const int rank = fh_entries(target, dims);
@@ -358,7 +345,7 @@ static PyObject *checked_view(PyObject *self, PyObject *args) {
     unsigned long long offset;
     size_t dims[FC_MAX_RANK], steps[FC_MAX_RANK], blocks[FC_MAX_RANK];
     if (!PyArg_ParseTuple(args, "OOK", &shape, &strides, &offset)) return NULL;
-    REQUIRE_USABLE(self);
+    FH_REQUIRE_USABLE(self);
     const fh_tensor *t = of(self);
     const int rank = fh_entries(shape, dims);
     if (!rank || fh_entries(strides, steps) != rank || dims[rank - 1] % fh_block_size[t->dtype]) goto wrong;
@@ -391,124 +378,6 @@ static PyObject *over(PyObject *module, PyObject *args) {
     return made;
 wrong:
     return PyErr_Format(PyExc_ValueError, "tensor_over(live buffer, shape that fits)");
-}
-
-/* -- elements */
-
-/* _pin(start, count, writable): bytes of storage elements, with a pin; the range must lie in the storage */
-static PyObject *pin_range(PyObject *self, PyObject *args) {
-    unsigned long long start, count;
-    int writable;
-    if (!PyArg_ParseTuple(args, "KKp", &start, &count, &writable)) return NULL;
-    REQUIRE_USABLE(self);
-    struct fc_storage *s = of(self)->storage;
-    const size_t size = fh_element_size[s->dtype], capacity = fh_capacity(s);
-    if (start > capacity || count > capacity - start) return PyErr_Format(PyExc_ValueError, "bytes outside the storage");
-    return fh_pin(s, (size_t)start * size, (size_t)count * size, writable);
-}
-
-struct piece {
-    const fh_tensor *t;
-    size_t dims[FC_MAX_RANK];
-    unsigned char *to;
-    size_t start, count;
-    int all;
-};
-
-static void copy(const struct piece *p, const unsigned char *first) {
-    const size_t size = fh_element_size[p->t->dtype];
-    if (p->all)
-        fc_copy_view(first, size, p->t->rank, p->dims, p->t->strides, p->to);
-    else
-        fc_copy_range(first, size, p->t->rank, p->dims, p->t->strides, p->start, p->count, p->to);
-}
-
-/* _copy(address, start, count): elements of the row-major order to memory that the caller keeps in place */
-static PyObject *copy_elements(PyObject *self, PyObject *args) {
-    unsigned long long address, start, count;
-    if (!PyArg_ParseTuple(args, "KKK", &address, &start, &count)) return NULL;
-    REQUIRE_USABLE(self);
-    const fh_tensor *t = of(self);
-    struct fc_storage *s = t->storage;
-    const size_t all = storage_count(t);
-    if (start > all || count > all - start) return PyErr_Format(PyExc_IndexError, "elements outside the tensor");
-    if (!count) Py_RETURN_NONE;
-    struct piece piece = {t, {0}, (unsigned char *)(uintptr_t)address, (size_t)start, (size_t)count, start == 0 && count == all};
-    fh_storage_shape(t, piece.dims);
-    if (count * fh_element_size[s->dtype] < LARGE) {
-        copy(&piece, fh_first(t));
-        Py_RETURN_NONE;
-    }
-    if (!fc_storage_pin(s)) return fh_unusable(t, "TENSOR-LIFE-1"); /* the memory stays whatever other threads do */
-    const unsigned char *first = fh_first(t);
-    PyThreadState *state = PyEval_SaveThread();
-    copy(&piece, first);
-    PyEval_RestoreThread(state);
-    fc_storage_unpin(s);
-    if (PyErr_Occurred()) return NULL;
-    Py_RETURN_NONE;
-}
-
-/* _add(other): both contiguous, of one shape, apart or the same; counts as one mutable access */
-static PyObject *add(PyObject *self, PyObject *object) {
-    if (!fh_is_tensor(object)) return PyErr_Format(PyExc_TypeError, "a tensor is required");
-    REQUIRE_USABLE(self);
-    REQUIRE_USABLE(object);
-    fh_tensor *t = of(self), *other = of(object);
-    const size_t n = storage_count(t);
-    if (t->dtype != other->dtype || storage_count(other) != n || !fh_is_contiguous(t) || !fh_is_contiguous(other))
-        return PyErr_Format(PyExc_ValueError, "tensors of one kind are required");
-    struct fc_storage *s = t->storage, *its = other->storage;
-    if (!fh_open_for_writing(s)) return NULL;
-    if (!fc_storage_pin(s)) return fh_unusable(t, "TENSOR-LIFE-1");
-    if (!fc_storage_pin(its)) {
-        fc_storage_unpin(s);
-        return fh_unusable(other, "TENSOR-LIFE-1");
-    }
-    void *values = s->data + t->offset * fh_element_size[s->dtype];
-    const void *terms = its->data + other->offset * fh_element_size[s->dtype];
-    const int dtype = s->dtype;
-    PyThreadState *state = n * fh_element_size[dtype] >= LARGE ? PyEval_SaveThread() : NULL;
-    fc_add_in_place(dtype, values, terms, n);
-    if (state) PyEval_RestoreThread(state);
-    fc_storage_unpin(its);
-    fc_storage_unpin(s);
-    if (PyErr_Occurred()) return NULL;
-    Py_RETURN_NONE;
-}
-
-/* _scale(float): contiguous; counts as one mutable access */
-static PyObject *scale(PyObject *self, PyObject *factor) {
-    if (!PyFloat_Check(factor)) return PyErr_Format(PyExc_TypeError, "a float is required");
-    const double value = PyFloat_AsDouble(factor);
-    REQUIRE_USABLE(self);
-    fh_tensor *t = of(self);
-    if (!fh_is_contiguous(t)) return PyErr_Format(PyExc_ValueError, "a contiguous tensor is required");
-    struct fc_storage *s = t->storage;
-    if (!fh_open_for_writing(s)) return NULL;
-    if (!fc_storage_pin(s)) return fh_unusable(t, "TENSOR-LIFE-1");
-    const size_t n = storage_count(t);
-    void *values = fh_first(t);
-    const int dtype = s->dtype;
-    PyThreadState *state = n * fh_element_size[dtype] >= LARGE ? PyEval_SaveThread() : NULL;
-    fc_scale_in_place(dtype, values, value, n);
-    if (state) PyEval_RestoreThread(state);
-    fc_storage_unpin(s);
-    if (PyErr_Occurred()) return NULL;
-    Py_RETURN_NONE;
-}
-
-/* The elements as a buffer: what numpy makes of the array that __array__ returns, which holds the pin (TENSOR-ARRAY-1). */
-static int export(PyObject *self, Py_buffer *view, int flags) {
-    PyObject *array = PyObject_CallMethod(self, "__array__", NULL);
-    view->obj = NULL;
-    if (!array) return -1;
-    const int status = PyObject_GetBuffer(array, view, flags);
-    Py_DECREF(array);
-    if (status == 0) return 0;
-    PyErr_Clear();
-    fh_refuse(FH_ExportRefused, "TENSOR-ARRAY-1", "%R cannot be exported as this kind of buffer", self);
-    return -1;
 }
 
 static PyObject *tensor_new(PyTypeObject *type, PyObject *args, PyObject *keywords) {
@@ -546,6 +415,10 @@ static PyMethodDef methods[] = {
     {"view_with_strides", FAST(view_with_strides), METH_FASTCALL | METH_KEYWORDS, "Return a view from the tensor's first element on.\n\nClauses: TENSOR-VIEW-3, TENSOR-BLOCK-2"},
     {"view_with_strides_offset", FAST(view_with_strides_offset), METH_FASTCALL | METH_KEYWORDS, "Return a view from offset_delta storage elements after the tensor's first on.\n\nClauses: TENSOR-VIEW-3, TENSOR-BLOCK-2"},
     {"broadcast_to", broadcast_to, METH_O, "Return a view that repeats the tensor to a shape.\n\nClauses: TENSOR-VIEW-4"},
+    {"data", fh_data, METH_NOARGS, "Return the elements of a contiguous tensor as an array to write to.\n\nClauses: TENSOR-DATA-1, STORAGE-GEN-1, STORAGE-PIN-1"},
+    {"data_const", fh_data_const, METH_NOARGS, "Return the elements of a contiguous tensor as an array to read.\n\nClauses: TENSOR-DATA-1, STORAGE-PIN-1"},
+    {"data_checked", fh_data, METH_NOARGS, "Return what data() returns: nothing here is unchecked.\n\nClauses: TENSOR-DATA-1"},
+    {"data_const_checked", fh_data_const, METH_NOARGS, "Return what data_const() returns: nothing here is unchecked.\n\nClauses: TENSOR-DATA-1"},
     {"deinit", deinit, METH_NOARGS, "Give the reference back; of a tensor that a scope owns, nothing.\n\nClauses: TENSOR-LIFE-1, SCOPE-BORROW-1"},
     {"__enter__", enter, METH_NOARGS, NULL},
     {"__exit__", FAST(leave), METH_FASTCALL, NULL},
@@ -553,11 +426,13 @@ static PyMethodDef methods[] = {
     {"_deinit_replaced", deinit_replaced, METH_NOARGS, NULL},
     {"_adopt", adopt, METH_NOARGS, NULL},
     {"_close", close_scoped, METH_NOARGS, NULL},
+    {"_exported", fh_exported, METH_NOARGS, NULL},
+    {"_writable", fh_writable, METH_NOARGS, NULL},
     {"_view", checked_view, METH_VARARGS, NULL},
-    {"_pin", pin_range, METH_VARARGS, NULL},
-    {"_copy", copy_elements, METH_VARARGS, NULL},
-    {"_add", add, METH_O, NULL},
-    {"_scale", scale, METH_O, NULL},
+    {"_pin", fh_pin_range, METH_VARARGS, NULL},
+    {"_copy", fh_copy_elements, METH_VARARGS, NULL},
+    {"_add", fh_add, METH_O, NULL},
+    {"_scale", fh_scale, METH_O, NULL},
     {NULL, NULL, 0, NULL},
 };
 static PyGetSetDef getters[] = {
@@ -573,7 +448,7 @@ static PyGetSetDef getters[] = {
 static PyMemberDef members[] = {{"__weaklistoffset__", T_PYSSIZET, offsetof(fh_tensor, weak), READONLY, NULL}, {NULL, 0, 0, 0, NULL}};
 static PyType_Slot slots[] = {
     {Py_tp_new, FH_SLOT(tensor_new)},  {Py_tp_dealloc, FH_SLOT(tensor_dealloc)}, {Py_tp_methods, methods}, {Py_tp_getset, getters},
-    {Py_tp_members, members}, {Py_bf_getbuffer, FH_SLOT(export)},       {Py_sq_length, FH_SLOT(length)},   {0, NULL},
+    {Py_tp_members, members}, {Py_bf_getbuffer, FH_SLOT(fh_export)},       {Py_sq_length, FH_SLOT(length)},   {0, NULL},
 };
 static PyType_Spec spec = {"fucina.fast._handles.Tensor", sizeof(fh_tensor), 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE, slots};
 static PyMethodDef functions[] = {

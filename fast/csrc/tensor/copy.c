@@ -6,9 +6,13 @@
 #include "tensor/copy.h"
 #include "core/dispatch.h"
 #include "core/fault.h"
+#include "team/bulk.h"
 #include "tensor/geometry.h"
 #include <stdint.h>
 #include <string.h>
+
+/* Bytes from which on a copy is shared out, and from which on it goes past the caches; rows of a plane are cut at tiles. */
+enum { SHARED = 1 << 19, BEYOND_CACHES = 8 << 20, FC_LINE = 64 };
 
 struct view {
     const unsigned char *from;
@@ -74,6 +78,30 @@ static int neighbours(const struct view *v) {
     return axis < inner && v->strides[inner] > 1 && v->dims[inner] >= 4 ? axis : v->rank;
 }
 
+/* A plane of neighbouring rows, a part of its rows at a time. */
+struct plane {
+    size_t element, in_pitch, out_pitch, columns;
+    const unsigned char *in;
+    unsigned char *out;
+    int beyond;
+};
+static void plane_piece(void *context, size_t start, size_t count) {
+    const struct plane *p = context;
+    fc_kernels_in_force()->transpose(p->element, p->in + start * p->element, p->in_pitch, p->out + start * p->out_pitch,
+                                     p->out_pitch, count, p->columns, p->beyond);
+}
+
+/* Part of the elements of a view. */
+struct part {
+    const struct view *v;
+    unsigned char *to;
+};
+static void copy_part(const struct view *v, size_t start, size_t count, unsigned char *to);
+static void view_piece(void *context, size_t start, size_t count) {
+    const struct part *p = context;
+    copy_part(p->v, start, count, p->to + start * p->v->element);
+}
+
 /* Clause: TENSOR-COPY-1 */
 void fc_copy_view(const void *from, size_t element, int rank, const size_t *dims, const size_t *strides, void *to) {
     struct view v;
@@ -81,26 +109,51 @@ void fc_copy_view(const void *from, size_t element, int rank, const size_t *dims
     simplify(&v, from, element, rank, dims, strides);
     fc_row_major(v.rank, v.dims, out_strides);
     const int inner = v.rank - 1, across = neighbours(&v);
-    const unsigned char *source = from;
-    unsigned char *target = to;
+    const size_t n = out_strides[0] * v.dims[0], least = SHARED / element;
+    if (across == v.rank) {
+        struct part part = {&v, to};
+        fc_bulk(n, least, 4096, view_piece, &part);
+        return;
+    }
+    struct plane plane = {element, v.strides[inner] * element, out_strides[across] * element, v.dims[inner], from, to, n * element >= BEYOND_CACHES};
     for (;;) {
-        if (across < inner) {
-            fc_kernels_in_force()->transpose(element, source, v.strides[inner] * element, target, out_strides[across] * element,
-                                             v.dims[across], v.dims[inner]);
-        } else {
-            run(source, element, v.dims[inner], v.strides[inner], target);
-        }
+        fc_bulk(v.dims[across], least / v.dims[inner], FC_LINE, plane_piece, &plane);
         int k = inner - 1;
         for (; k >= 0; k--) {
             if (k == across) continue;
-            source += v.strides[k] * element;
-            target += out_strides[k] * element;
+            plane.in += v.strides[k] * element;
+            plane.out += out_strides[k] * element;
             if (++index[k] < v.dims[k]) break;
-            source -= v.dims[k] * v.strides[k] * element;
-            target -= v.dims[k] * out_strides[k] * element;
+            plane.in -= v.dims[k] * v.strides[k] * element;
+            plane.out -= v.dims[k] * out_strides[k] * element;
             index[k] = 0;
         }
         if (k < 0) return;
+    }
+}
+
+/* The odometer: elements [start, start + count) of the row-major order. */
+static void copy_part(const struct view *v, size_t start, size_t count, unsigned char *to) {
+    size_t index[FC_MAX_RANK], place = 0;
+    for (int k = v->rank - 1; k >= 0; k--) {
+        index[k] = start % v->dims[k];
+        start /= v->dims[k];
+        place += index[k] * v->strides[k];
+    }
+    const int inner = v->rank - 1;
+    while (count) {
+        const size_t left = v->dims[inner] - index[inner], n = left < count ? left : count;
+        run(v->from + place * v->element, v->element, n, v->strides[inner], to);
+        to += n * v->element;
+        count -= n;
+        place -= index[inner] * v->strides[inner];
+        index[inner] = 0;
+        for (int k = inner - 1; k >= 0; k--) {
+            place += v->strides[k];
+            if (++index[k] < v->dims[k]) break;
+            place -= v->dims[k] * v->strides[k];
+            index[k] = 0;
+        }
     }
 }
 
@@ -108,27 +161,6 @@ void fc_copy_view(const void *from, size_t element, int rank, const size_t *dims
 void fc_copy_range(const void *from, size_t element, int rank, const size_t *dims, const size_t *strides, size_t start,
                    size_t count, void *to) {
     struct view v;
-    size_t index[FC_MAX_RANK], place = 0;
     simplify(&v, from, element, rank, dims, strides);
-    for (int k = v.rank - 1; k >= 0; k--) {
-        index[k] = start % v.dims[k];
-        start /= v.dims[k];
-        place += index[k] * v.strides[k];
-    }
-    const int inner = v.rank - 1;
-    unsigned char *target = to;
-    while (count) {
-        const size_t left = v.dims[inner] - index[inner], n = left < count ? left : count;
-        run(v.from + place * element, element, n, v.strides[inner], target);
-        target += n * element;
-        count -= n;
-        place -= index[inner] * v.strides[inner];
-        index[inner] = 0;
-        for (int k = inner - 1; k >= 0; k--) {
-            place += v.strides[k];
-            if (++index[k] < v.dims[k]) break;
-            place -= v.dims[k] * v.strides[k];
-            index[k] = 0;
-        }
-    }
+    copy_part(&v, start, count, to);
 }

@@ -1,4 +1,7 @@
-/* Copies of views into contiguous memory; elements are moved whole, whatever they are (clauses TENSOR-COPY-1 to 3). */
+/*
+ * Copies of views into contiguous memory (clauses TENSOR-COPY-1 to 3).  Elements are moved whole, whatever they are; a large
+ * copy is shared out over the process's team.
+ */
 #ifndef FC_TENSOR_COPY_H
 #define FC_TENSOR_COPY_H
 #include <stddef.h>

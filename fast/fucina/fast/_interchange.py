@@ -10,7 +10,6 @@ from fucina.fast._objects import handles
 from fucina.fast._shown import shown
 from fucina.fast._sizes import tuple_shown
 from fucina.fast._tensor_access import Access
-from fucina.fast._tensor_views import storage_shape
 from fucina.spec.errors import DTypeMismatch, ExportRefused, InvalidShape, NotCopyable, UnsupportedView
 from fucina.spec.runtime import MAX_RANK, Release
 from fucina.spec.types import GEOMETRY, DType
@@ -42,40 +41,6 @@ class Interchange(Access):
     __slots__ = ()
 
     # -- arrays and buffers
-
-    def _layout(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
-        """Return shape and strides in bytes of the storage elements; an axis of size 1 needs no stride."""
-        shape, size = storage_shape(self.dtype, self.shape), self.Element.itemsize
-        return shape, tuple(step * size if n > 1 else 0 for n, step in zip(shape, self.strides, strict=True))
-
-    def _repeats(self) -> bool:
-        """Whether two places of the view may be the same element."""
-        shape, strides = self._layout()
-        reach = self.Element.itemsize
-        for step, n in sorted((step, n) for n, step in zip(shape, strides, strict=True) if n > 1):
-            if step < reach:
-                return True
-            reach += (n - 1) * step
-        return False
-
-    def _exported(self) -> AnyArray:
-        """Return the elements as an array that holds a pin, writable where that can be.
-
-        Clauses: TENSOR-ARRAY-1, STORAGE-PIN-1, STORAGE-GEN-1
-        """
-        buffer = self.buffer
-        writable = not buffer.read_only and not self._repeats()
-        shape, strides = self._layout()
-        pin = self._pin(self.offset, buffer.capacity - self.offset, writable)
-        try:
-            array: AnyArray = np.ndarray(shape, self.Element, pin, 0, strides)
-        except (ValueError, OverflowError) as refusal:
-            raise ExportRefused(
-                f"no array can have shape {tuple_shown(shape)} ({refusal})", clause="TENSOR-ARRAY-1"
-            ) from None
-        if writable:
-            buffer._open()
-        return array
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> AnyArray:
         """Return the elements as an array over the tensor's memory; a copy where one is needed or asked for.
@@ -147,7 +112,7 @@ class Interchange(Access):
         if copy:
             with self.clone() as twin:
                 return twin._capsule(True, _IS_COPIED if versioned else -1)
-        writable = not buffer.read_only and not self._repeats()
+        writable = self._writable()
         if not writable and not versioned:
             raise ExportRefused(
                 f"an unversioned capsule cannot say that {self!r} must not be written (copy=True gives a copy)",

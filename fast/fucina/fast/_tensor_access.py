@@ -67,19 +67,10 @@ class Access(Views):
         start = self.buffer.address
         return start + self.offset * size, start + (last + 1) * size
 
-    # -- arrays
+    # -- arrays; C comes here with what has none
 
-    def _window(self, writable: bool) -> AnyArray:
-        count = self.storage_len()
-        return np.ndarray((count,), self.Element, self._pin(self.offset, count, writable))
-
-    def data(self) -> AnyArray:
-        """Return the elements of a contiguous tensor as an array to write to.
-
-        Returns
-        -------
-        ndarray
-            One-dimensional, in storage form, over the tensor's own memory.
+    def _data(self) -> AnyArray:
+        """Say why there is no array of the elements to write to.
 
         Raises
         ------
@@ -88,38 +79,23 @@ class Access(Views):
         UnsupportedView
             Not contiguous.
 
-        Clauses: TENSOR-DATA-1, STORAGE-GEN-1, STORAGE-PIN-1
+        Clauses: TENSOR-DATA-1
         """
         self._require_writable()
         self._require_contiguous("data", "TENSOR-DATA-1")
-        self.buffer._open()
-        return self._window(True)
+        return self.data()
 
-    def data_const(self) -> AnyArray:
-        """Return the elements of a contiguous tensor as an array to read.
+    def _data_const(self) -> AnyArray:
+        """Say why there is no array of the elements to read.
 
         Raises
         ------
         UnsupportedView
             Not contiguous.
 
-        Clauses: TENSOR-DATA-1, STORAGE-PIN-1
+        Clauses: TENSOR-DATA-1
         """
         self._require_contiguous("data_const", "TENSOR-DATA-1")
-        return self._window(False)
-
-    def data_checked(self) -> AnyArray:
-        """Return what :meth:`data` returns: nothing here is unchecked.
-
-        Clauses: TENSOR-DATA-1
-        """
-        return self.data()
-
-    def data_const_checked(self) -> AnyArray:
-        """Return what :meth:`data_const` returns: nothing here is unchecked.
-
-        Clauses: TENSOR-DATA-1
-        """
         return self.data_const()
 
     def item(self) -> ScalarValue:
