@@ -7,6 +7,11 @@ Read in this order: :mod:`~fucina.reference.formats` (what a pattern means, and 
 and :mod:`~fucina.reference.quant` (block formats).  Around them stand the arguments, buffers, scalar forms and tables
 that the public modules ``dtype``, ``quant`` and ``rng`` are made of.
 
+Memory is a story of its own: :mod:`~fucina.reference.references` and :mod:`~fucina.reference.storage`,
+:mod:`~fucina.reference.handles` and :mod:`~fucina.reference.tensor`, :mod:`~fucina.reference.buffer_pool`,
+:mod:`~fucina.reference.scopes`, :mod:`~fucina.reference.arithmetic` with :mod:`~fucina.reference.ops`, and at the top
+:mod:`~fucina.reference.runtime`, the context.
+
 All numbers are computed with Python integers, so no result depends on the floating-point environment (clause NUM-ENV-2)
 and none touches its flags (clause NUM-ENV-3).
 """
@@ -41,6 +46,7 @@ __all__ = [
     "parallel",
     "quant",
     "rng",
+    "thread_mod",
 ]
 
 capabilities: frozenset[str] = frozenset(
@@ -48,16 +54,16 @@ capabilities: frozenset[str] = frozenset(
         "numbers",
         "dtype",
         "bridge",
-        "block",
         "rng",
-        "team",
-        "fpenv",
+        "block",
         "storage",
         "tensor",
-        "errors",
         "pool",
         "context",
         "scope",
+        "team",
+        "fpenv",
+        "errors",
     }
 )
 """The chapters of the specification that this implementation claims."""
