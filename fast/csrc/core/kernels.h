@@ -33,8 +33,7 @@ typedef void fc_cast_kernel(const void *in, void *out, size_t n);
 /* ops/: a row of a pointwise operation, the lanes of a sum, and stores around the caches (ops/rows.c, ops/lanes.c) */
 #define FC_OPS_KERNELS(X)                                                                                                   \
     X(pointwise, (int operation, int dtype, int form, const void *a, const void *b, void *out, size_t n))                   \
-    X(scaled, (int dtype, double factor, const void *x, void *out, size_t n))                                               \
-    X(stream, (const void *from, void *to, size_t bytes))                                                                   \
+    X(scaled, (int dtype, int stream, double factor, const void *x, void *out, size_t n))                                   \
     X(stream_end, (void))                                                                                                   \
     X(sum_lanes, (int dtype, const void *x, size_t n, void *lanes))                                                         \
     X(sum_columns, (int dtype, const void *x, size_t pitch, size_t rows, size_t width, void *lanes))                        \

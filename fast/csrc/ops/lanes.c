@@ -109,11 +109,13 @@ COLUMNS(columns_f64, double)
 
 static void columns_halves(int dtype, const unsigned char *x, size_t pitch, size_t rows, size_t width, float *lanes) {
     float wide[FC_COLUMNS];
-    for (size_t row = 0; row < rows; row++) {
-        float *restrict to = lanes + row % FC_LANES * width;
-        widen(dtype, x + 2 * row * pitch, wide, width);
-        for (size_t k = 0; k < width; k++) to[k] += wide[k];
-    }
+    for (size_t row = 0; row < rows; row++)
+        for (size_t start = 0; start < width; start += FC_COLUMNS) {
+            const size_t count = width - start < FC_COLUMNS ? width - start : FC_COLUMNS;
+            float *restrict to = lanes + row % FC_LANES * width + start;
+            widen(dtype, x + 2 * (row * pitch + start), wide, count);
+            for (size_t k = 0; k < count; k++) to[k] += wide[k];
+        }
 }
 
 #define WHOLE_COLUMNS(type)                                                                                                \
@@ -135,7 +137,7 @@ static void columns_whole(int dtype, const void *x, size_t pitch, size_t rows, s
     }
 }
 
-/* rows from lane 0 on; width is at most FC_COLUMNS */
+/* rows from lane 0 on */
 void FC_K(sum_columns)(int dtype, const void *x, size_t pitch, size_t rows, size_t width, void *lanes) {
     switch (dtype) {
     case FC_f32: columns_f32(x, pitch, rows, width, lanes); break;

@@ -5,7 +5,7 @@
 enum {
     FC_LANES = 32,
     FC_BLOCK = 8192, /* elements of one block */
-    FC_COLUMNS = 256 /* columns that are added side by side, at most */
+    FC_COLUMNS = 256 /* columns whose lanes fit the stack */
 };
 
 #endif

@@ -12,6 +12,7 @@
 enum {
     LEAST = 1 << 17,        /* elements from which on the team helps */
     GRAIN = 1 << 12,
+    SHORT = 1 << 12,        /* elements of which a row that lies there needs no walk */
     SHORT_ROW = 32,         /* below, rows are brought together first */
     STREAM_BYTES = 1 << 24, /* a result from which on it goes around the caches: they would not hold it until it is read */
 };
@@ -26,22 +27,21 @@ struct task {
     int operation, dtype, stream;
 };
 
-/* One row, of at most FC_WALK_PIECE elements where it is streamed. */
-static void row(const struct task *t, int form, const void *a, const void *b, unsigned char *out, size_t n) {
-    if (t->walk.views == 1)
-        t->kernels->scaled(t->dtype, t->factor, a, out, n);
-    else
-        t->kernels->pointwise(t->operation, t->dtype, form, a, b, out, n);
-}
-
-static void streamed_row(const struct task *t, int form, const unsigned char *a, const unsigned char *b, unsigned char *out, size_t n) {
-    const size_t a_size = form == FC_ROW_LEFT_ONE ? 0 : t->size, b_size = form == FC_ROW_RIGHT_ONE ? 0 : t->size;
-    uint64_t result[FC_WALK_PIECE];
-    for (size_t k = 0; k < n; k += FC_WALK_PIECE) {
-        const size_t count = n - k < FC_WALK_PIECE ? n - k : FC_WALK_PIECE;
-        row(t, form, a + k * a_size, b ? b + k * b_size : NULL, (unsigned char *)result, count);
-        t->kernels->stream(result, out + k * t->size, count * t->size);
+/* One row; `how` is its form, and whether it is streamed. */
+static void row(const struct task *t, int how, const unsigned char *a, const unsigned char *b, unsigned char *out, size_t n) {
+    if (how & FC_ROW_STREAM) { /* up to a multiple of 32 as usual */
+        const size_t head = (0 - (uintptr_t)out) % 32 / t->size, count = head < n ? head : n;
+        const int form = how & ~FC_ROW_STREAM;
+        if (count) row(t, form, a, b, out, count);
+        a += form == FC_ROW_LEFT_ONE ? 0 : count * t->size;
+        b += form == FC_ROW_RIGHT_ONE ? 0 : count * t->size;
+        out += count * t->size;
+        n -= count;
     }
+    if (t->walk.views == 1)
+        t->kernels->scaled(t->dtype, how & FC_ROW_STREAM, t->factor, a, out, n);
+    else
+        t->kernels->pointwise(t->operation, t->dtype, how, a, b, out, n);
 }
 
 /* Elements [start, start + n) of the result, whose operands are brought together if they do not lie so. */
@@ -51,7 +51,7 @@ static void gathered(const struct task *t, size_t start, size_t n) {
         const size_t count = end - start < FC_WALK_PIECE ? end - start : FC_WALK_PIECE;
         fc_walk_gather(&t->walk, 0, t->a, t->size, start, count, x);
         if (t->walk.views == 2) fc_walk_gather(&t->walk, 1, t->b, t->size, start, count, y);
-        row(t, FC_ROW_BOTH, x, y, t->out + start * t->size, count);
+        row(t, FC_ROW_BOTH, (unsigned char *)x, (unsigned char *)y, t->out + start * t->size, count);
     }
 }
 
@@ -69,12 +69,9 @@ static void piece(void *context, size_t start, size_t n) {
     while (n) {
         size_t index[FC_WALK_RANK];
         const unsigned char *a = t->a + fc_walk_at(w, 0, start, index) * t->size;
-        const unsigned char *b = two ? t->b + fc_walk_at(w, 1, start, NULL) * t->size : NULL;
+        const unsigned char *b = two ? t->b + fc_walk_at(w, 1, start, NULL) * t->size : a;
         const size_t left = length - index[inner], count = left < n ? left : n;
-        if (t->stream)
-            streamed_row(t, form, a, b, t->out + start * t->size, count);
-        else
-            row(t, form, a, b, t->out + start * t->size, count);
+        row(t, form | t->stream, a, b, t->out + start * t->size, count);
         start += count;
         n -= count;
     }
@@ -83,21 +80,32 @@ static void piece(void *context, size_t start, size_t n) {
 
 static int is_float(int dtype) { return dtype == FC_f16 || dtype == FC_bf16 || dtype == FC_f32 || dtype == FC_f64; }
 
-static void run(struct task *t) {
-    const fc_environment outer = fc_environment_enter();
-    t->kernels = fc_kernels_in_force();
-    t->size = fc_size_of(t->dtype);
-    t->stream = t->walk.count >= STREAM_BYTES / t->size && t->out != t->a && t->out != t->b;
-    fc_bulk(t->walk.count, LEAST, GRAIN, piece, t);
-    if (is_float(t->dtype))
+/* Of arithmetic on floats the flags stay. */
+static void leave(int dtype, fc_environment outer) {
+    if (is_float(dtype))
         fc_environment_leave_with_flags(outer);
     else
         fc_environment_leave(outer);
 }
 
+static void run(struct task *t) {
+    const fc_environment outer = fc_environment_enter();
+    t->kernels = fc_kernels_in_force();
+    t->size = fc_size_of(t->dtype);
+    t->stream = t->walk.count >= STREAM_BYTES / t->size && t->out != t->a && t->out != t->b ? FC_ROW_STREAM : 0;
+    fc_bulk(t->walk.count, LEAST, GRAIN, piece, t);
+    leave(t->dtype, outer);
+}
+
 /* Clauses: CONTEXT-OP-1, CONTEXT-ARITH-1, CONTEXT-ARITH-2 */
 void fc_pointwise(int operation, int dtype, int rank, const size_t *dims, const void *a, const size_t *a_strides,
                   const void *b, const size_t *b_strides, void *out) {
+    if (rank == 1 && dims[0] < SHORT && (a_strides[0] == 1 || dims[0] == 1) && (b_strides[0] == 1 || dims[0] == 1)) {
+        const fc_environment outer = fc_environment_enter();
+        fc_kernels_in_force()->pointwise(operation, dtype, FC_ROW_BOTH, a, b, out, dims[0]);
+        leave(dtype, outer);
+        return;
+    }
     struct task t = {.a = a, .b = b, .out = out, .operation = operation, .dtype = dtype};
     fc_walk_begin(&t.walk, rank, dims, 2, (const size_t *const[]){a_strides, b_strides});
     run(&t);

@@ -23,15 +23,37 @@ VECTOR(uint16_t)
 VECTOR(uint32_t)
 VECTOR(uint64_t)
 
+/* 32 bytes to a multiple of 32 that are not read soon: around the caches, where that can be said */
+#if defined(__AVX__)
+#define STREAM(to, v) _mm256_stream_si256((__m256i *)(void *)(to), (__m256i)(v))
+#elif defined(__x86_64__)
+#define STREAM(to, v)                                                                                                      \
+    {                                                                                                                      \
+        __m128i halves[2];                                                                                                 \
+        memcpy(halves, &(v), 32);                                                                                          \
+        _mm_stream_si128((__m128i *)(void *)(to), halves[0]);                                                              \
+        _mm_stream_si128((__m128i *)(void *)(to) + 1, halves[1]);                                                          \
+    }
+#else
+#define STREAM(to, v) memcpy(to, &(v), 32)
+#endif
+
 #define LOOP(type, x, y, vx, vy, op, wide)                                                                                 \
+    if (stream)                                                                                                            \
+        for (; k + 4 * STEP <= n; k += 4 * STEP)                                                                           \
+            for (size_t u = 0; u < 4; u++) {                                                                               \
+                const type##_vector v = (vx)op(vy);                                                                        \
+                STREAM(out + k + u * STEP, v);                                                                             \
+            }                                                                                                              \
     for (; k + 4 * STEP <= n; k += 4 * STEP)                                                                               \
         for (size_t u = 0; u < 4; u++) *(type##_vector *)(out + k + u * STEP) = (vx)op(vy);                                \
     for (size_t u = 0; k + STEP <= n; k += STEP) *(type##_vector *)(out + k) = (vx)op(vy);                                 \
     for (; k < n; k++) out[k] = (type)((wide)(x)op(wide)(y));
 #define AT(type, from) (*(const type##_vector *)(from + k + u * STEP))
 #define ROW(name, type, op, wide)                                                                                          \
-    static void name(int form, const void *first, const void *second, void *result, size_t n) {                            \
+    static void name(int how, const void *first, const void *second, void *result, size_t n) {                             \
         enum { STEP = 32 / sizeof(type) };                                                                                 \
+        const int stream = how & FC_ROW_STREAM, form = how & ~FC_ROW_STREAM;                                               \
         const type *a = first, *b = second;                                                                                \
         type *out = result;                                                                                                \
         size_t k = 0;                                                                                                      \
@@ -61,7 +83,8 @@ RING(w64, uint64_t, uint64_t)
 /* Clause: CONTEXT-ARITH-2.  A quotient of integers of at most 16 bits is never so near below a whole number that its f32 is
    that number, of 32 bits neither in f64, so that truncating the rounded quotient is truncating the quotient. */
 #define QUOTIENT(name, type, expression)                                                                                   \
-    static void name(int form, const void *first, const void *second, void *result, size_t n) {                            \
+    static void name(int how, const void *first, const void *second, void *result, size_t n) {                             \
+        const int form = how & ~FC_ROW_STREAM;                                                                             \
         const type *a = first, *b = second;                                                                                \
         type *out = result;                                                                                                \
         const size_t a_step = form != FC_ROW_LEFT_ONE, b_step = form != FC_ROW_RIGHT_ONE;                                  \
@@ -105,18 +128,18 @@ static void halves(int operation, int dtype, int form, const void *a, const void
 
 void FC_K(pointwise)(int operation, int dtype, int form, const void *a, const void *b, void *out, size_t n) {
     if (dtype == FC_f16 || dtype == FC_bf16)
-        halves(operation, dtype, form, a, b, out, n);
+        halves(operation, dtype, form & ~FC_ROW_STREAM, a, b, out, n);
     else
         rows[dtype][operation](form, a, b, out, n);
 }
 
 /* Clause: CONTEXT-SCALE-1 */
-void FC_K(scaled)(int dtype, double factor, const void *x, void *out, size_t n) {
+void FC_K(scaled)(int dtype, int stream, double factor, const void *x, void *out, size_t n) {
     const float single = (float)factor;
     if (dtype == FC_f64) {
-        mul_f64(FC_ROW_RIGHT_ONE, x, &factor, out, n);
+        mul_f64(FC_ROW_RIGHT_ONE | stream, x, &factor, out, n);
     } else if (dtype == FC_f32) {
-        mul_f32(FC_ROW_RIGHT_ONE, x, &single, out, n);
+        mul_f32(FC_ROW_RIGHT_ONE | stream, x, &single, out, n);
     } else {
         for (size_t k = 0; k < n; k += FC_WALK_PIECE) {
             const size_t count = n - k < FC_WALK_PIECE ? n - k : FC_WALK_PIECE;
@@ -128,26 +151,7 @@ void FC_K(scaled)(int dtype, double factor, const void *x, void *out, size_t n) 
     }
 }
 
-/* To memory that is not read soon: around the caches, where that can be said. */
-void FC_K(stream)(const void *from, void *to, size_t bytes) {
-#if defined(__x86_64__)
-    const unsigned char *in = from;
-    unsigned char *out = to;
-    const size_t head = (0 - (uintptr_t)out) % 64;
-    if (bytes >= 64 + head) {
-        memcpy(out, in, head);
-        size_t k = head;
-        for (; k + 64 <= bytes; k += 64)
-            for (size_t u = 0; u < 64; u += 16)
-                _mm_stream_si128((__m128i *)(void *)(out + k + u), _mm_loadu_si128((const __m128i_u *)(const void *)(in + k + u)));
-        memcpy(out + k, in + k, bytes - k);
-        return;
-    }
-#endif
-    memcpy(to, from, bytes);
-}
-
-/* Before another thread is told of it. */
+/* After streaming, before another thread is told of it. */
 void FC_K(stream_end)(void) {
 #if defined(__x86_64__)
     _mm_sfence();

@@ -12,13 +12,18 @@
 #include "ops/ops.h"
 #include "ops/walk.h"
 #include "team/bulk.h"
+#include <stdlib.h>
 #include <string.h>
 
 enum {
     LEAST = 1 << 17, /* elements from which on the team helps */
     LEVELS = 5,      /* 8192^5 = 2^65 elements */
     ROUND = 1024,    /* blocks whose sums are made side by side */
-    COLUMN_BYTES = 1 << 10,
+    STRIP_BYTES = 1 << 13, /* of a row: the wider a strip, the longer the stretches of memory that are read; its lanes fit a
+                              second-level cache */
+    NARROW_BYTES = 4 * FC_COLUMNS, /* of a strip whose lanes are on the stack */
+    TALL = 256,            /* rows for which the lanes of a wide strip are worth their memory */
+    MOST = 64,       /* participants that strips are made for */
     NARROW = 8       /* fewer neighbouring columns are added one by one */
 };
 
@@ -203,14 +208,20 @@ static void strip(const struct task *t, const unsigned char *from, size_t width,
 
 static void strips(void *context, size_t start, size_t n) {
     const struct task *t = context;
-    uint64_t lanes[FC_LANES * COLUMN_BYTES / 8], upper[FC_LANES * COLUMN_BYTES / 8];
-    const size_t columns = t->walk.dims[t->walk.rank - 1];
+    uint64_t small[2][FC_LANES * NARROW_BYTES / 8];
+    const size_t columns = t->walk.dims[t->walk.rank - 1], narrow = NARROW_BYTES / t->wide_size;
+    const size_t room = FC_LANES * t->strip * t->wide_size;
+    unsigned char *memory = t->strip > narrow ? malloc(2 * room) : NULL; /* where there is none, strips are narrow */
+    unsigned char *lanes = memory ? memory : (unsigned char *)small[0], *upper = memory ? memory + room : (unsigned char *)small[1];
+    const size_t most = memory ? t->strip : narrow;
     for (size_t k = start; k < start + n; k++) {
-        const size_t column = k % t->strips * t->strip, element = k / t->strips * columns + column;
-        const size_t width = columns - column < t->strip ? columns - column : t->strip;
-        strip(t, t->x + fc_walk_at(&t->walk, 0, element, NULL) * t->size, width, (unsigned char *)lanes, (unsigned char *)upper,
-              t->out + element * t->wide_size);
+        const size_t first = k % t->strips * t->strip, end = first + t->strip < columns ? first + t->strip : columns;
+        for (size_t column = first; column < end; column += most) {
+            const size_t element = k / t->strips * columns + column, width = end - column < most ? end - column : most;
+            strip(t, t->x + fc_walk_at(&t->walk, 0, element, NULL) * t->size, width, lanes, upper, t->out + element * t->wide_size);
+        }
     }
+    free(memory);
 }
 
 /* Clauses: CONTEXT-SUM-1, CONTEXT-SUM-2 */
@@ -229,9 +240,12 @@ void fc_sum_axis(int dtype, int rank, const size_t *dims, const void *x, const s
     t.stride = strides[axis];
     const int inner = t.walk.rank - 1;
     if (t.walk.strides[0][inner] == 1 && t.walk.dims[inner] >= NARROW && t.stride != 1 && t.length <= (size_t)FC_BLOCK * FC_BLOCK) {
-        t.strip = COLUMN_BYTES / t.wide_size;
-        t.strips = (t.walk.dims[inner] + t.strip - 1) / t.strip;
-        fc_bulk(t.walk.count / t.walk.dims[inner] * t.strips, LEAST / t.strip / t.length + 2, 1, strips, &t);
+        const size_t columns = t.walk.dims[inner], rows = t.walk.count / columns, narrow = NARROW_BYTES / t.wide_size;
+        t.strip = t.length < TALL ? narrow : STRIP_BYTES / t.wide_size;
+        const size_t participants = t.strip > narrow ? fc_cpu_thread_count(MOST) : 1;
+        while (t.strip > narrow && rows * ((columns - 1) / t.strip + 1) < participants) t.strip /= 2;
+        t.strips = (columns - 1) / t.strip + 1;
+        fc_bulk(rows * t.strips, LEAST / t.strip / t.length + 2, 1, strips, &t);
     } else if (t.walk.count == 1) {
         fc_walk_begin(&t.walk, 1, &t.length, 1, (const size_t *const[]){&t.stride});
         sum_all(&t, out);

@@ -155,14 +155,13 @@ static int run(const struct call *c) {
 /* The shape that two tensors broadcast to, and the strides of both in it; 0 where they do not (clause CONTEXT-OP-1). */
 static int together(struct call *c, const fh_tensor *a, const fh_tensor *b, size_t *dims) {
     const int rank = a->rank > b->rank ? a->rank : b->rank;
-    if (a->rank == b->rank && memcmp(a->shape, b->shape, (size_t)rank * sizeof *dims) == 0) {
-        for (int k = 0; k < rank; k++) {
-            dims[k] = a->shape[k];
-            c->strides[0][k] = a->strides[k];
-            c->strides[1][k] = b->strides[k];
-        }
-        return rank;
+    int same = a->rank == b->rank;
+    for (int k = 0; same && k < rank; k++) {
+        same = (dims[k] = a->shape[k]) == b->shape[k];
+        c->strides[0][k] = a->strides[k];
+        c->strides[1][k] = b->strides[k];
     }
+    if (same) return rank;
     for (int k = 1; k <= rank; k++) {
         const size_t m = k <= a->rank ? a->shape[a->rank - k] : 1, n = k <= b->rank ? b->shape[b->rank - k] : 1;
         if (m != n && m != 1 && n != 1) return 0;
@@ -176,8 +175,9 @@ static int together(struct call *c, const fh_tensor *a, const fh_tensor *b, size
 /* A sum, difference, product or quotient of plain tensors; NULL without an exception when something is not plain. */
 static PyObject *quick(fh_context *ctx, int operation, PyObject *first, PyObject *second) {
     if (!ctx->plain || !fh_is_tensor(first) || !fh_is_tensor(second)) return NULL;
-    struct call c = {.operation = operation, .in = {(fh_tensor *)first, (fh_tensor *)second}};
-    fh_tensor *a = c.in[0], *b = c.in[1];
+    struct call c; /* not cleared: this is the shortest way to a result */
+    fh_tensor *a = c.in[0] = (fh_tensor *)first, *b = c.in[1] = (fh_tensor *)second;
+    c.operation = operation;
     size_t dims[FC_MAX_RANK];
     if (!fh_is_usable(a) || !fh_is_usable(b) || a->dtype != b->dtype) return NULL;
     if (!is_float(a->dtype) && (!is_integer(a->dtype) || operation == FC_DIV)) return NULL;

@@ -314,6 +314,48 @@ static void long_sums(void) {
     }
 }
 
+/* Columns for which strips are wide, over more rows than a lane takes at a time; rows overlap in memory. */
+static void tall(int dtype) {
+    enum { ROWS = 300, COLUMNS = 5000, PITCH = 7 };
+    static const unsigned char *elements[ROWS];
+    const size_t size = fc_size_of(dtype);
+    const int wide = fc_sum_dtype(dtype);
+    for (int level = 0; level < fc_isa_count(); level++) {
+        if (fc_isa_set(level) != FC_OK) continue;
+        fc_sum_axis(dtype, 2, (const size_t[]){ROWS, COLUMNS}, left, (const size_t[]){PITCH, 1}, 0, result);
+        size_t wrong = 0;
+        for (size_t k = 0; k < COLUMNS; k++) {
+            uint64_t want = 0;
+            for (size_t j = 0; j < ROWS; j++) elements[j] = left + (j * PITCH + k) * size;
+            rule(dtype, elements, ROWS, &want);
+            wrong += !same(wide, &want, result + k * fc_size_of(wide));
+        }
+        CHECK(!wrong, "tall columns, dtype %d, level %s: %zu wrong", dtype, fc_isa_name(level), wrong);
+    }
+}
+
+/* A result that goes around the caches, at an odd place, in rows of an odd length; one operand of each row is one element. */
+static void streamed(int dtype) {
+    enum { ROWS = 263, LENGTH = 65521 };
+    const size_t size = fc_size_of(dtype), n = (size_t)ROWS * LENGTH;
+    unsigned char *out = malloc((n + 2) * size);
+    if (!out) exit(2);
+    for (int level = 0; level < fc_isa_count(); level++) {
+        if (fc_isa_set(level) != FC_OK) continue;
+        memset(out, 0x5a, (n + 2) * size);
+        fc_pointwise(FC_SUB, dtype, 2, (const size_t[]){ROWS, LENGTH}, left, (const size_t[]){1, 0}, right, (const size_t[]){3, 1}, out + size);
+        size_t wrong = 0;
+        for (size_t k = 0; k < n; k += k % LENGTH < 80 || k % LENGTH > LENGTH - 80 ? 1 : 61) {
+            uint64_t want = 0;
+            literal(FC_SUB, dtype, left + k / LENGTH * size, right + (k / LENGTH * 3 + k % LENGTH) * size, &want);
+            wrong += !same(dtype, &want, out + (k + 1) * size);
+        }
+        CHECK(!wrong, "streamed, dtype %d, level %s: %zu wrong", dtype, fc_isa_name(level), wrong);
+        CHECK(out[0] == 0x5a && out[(n + 1) * size] == 0x5a, "streamed, dtype %d: wrote outside", dtype);
+    }
+    free(out);
+}
+
 static void convert(int source, int target) {
     size_t dims[RANK];
     const size_t count = shape(dims), in = fc_size_of(source), out = fc_size_of(target);
@@ -353,6 +395,8 @@ int main(int argc, char **argv) {
             else zeros(dtype);
             sum(dtype);
         }
+        tall(dtype);
+        if (!quick) streamed(dtype);
         if (dtype == FC_f32) long_sums();
     }
     fill(FC_u8, left, MEMORY * 8, 0);
