@@ -65,19 +65,28 @@ class _Entry(NamedTuple):
     node: Any
     destroy_node: Callable[[Any], object] | None
 
-    def end(self) -> None:
-        """Release the value, then destroy the node.
+    def end(self) -> BaseException | None:
+        """Release the value, then destroy the node; return what was raised first, if anything.
 
         Notes
         -----
         Clauses: SCOPE-CLOSE-1, SCOPE-NODE-1
         """
-        try:
-            if self.value is not None:
-                self.value.close()
-        finally:
-            if self.node is not None and self.destroy_node is not None:
-                self.destroy_node(self.node)
+        first: BaseException | None = None
+        for step in (self._release, self._destroy):
+            try:
+                step()
+            except BaseException as error:
+                first = first or error
+        return first
+
+    def _release(self) -> None:
+        if self.value is not None:
+            self.value.close()
+
+    def _destroy(self) -> None:
+        if self.node is not None and self.destroy_node is not None:
+            self.destroy_node(self.node)
 
 
 class ScopeStack:
@@ -158,10 +167,8 @@ class ScopeStack:
         while len(self._marks) > depth:
             start = self._marks[-1].index
             while len(self._entries) > start:
-                try:
-                    self._entries.pop().end()
-                except BaseException as error:
-                    first = first or error
+                failure = self._entries.pop().end()
+                first = first or failure
             self._marks.pop()
         if first is not None:
             raise first

@@ -263,6 +263,24 @@ def _cached(ctx: Any) -> dict[str, int]:
     }
 
 
+@clause("SCOPE-NODE-1", "SCOPE-CLOSE-1", "STORAGE-HOOK-2")
+def test_a_hook_that_raises_comes_before_its_nodes_destructor(impl: Any, ctx: Any) -> None:
+    def fail(kind: type[Exception]) -> None:
+        raise kind
+
+    storage = impl.internal.storage_mod
+    hook = storage.Release(None, lambda *_: fail(ValueError))
+    value = impl.internal.RawTensor.from_owned_buffer(storage.Buffer.create_with_release(2, hook), (2,))
+    older: list[str] = []
+    scope = ctx.open_exec_scope()
+    adopted(ctx, ctx.ones((2,)), "older", older.append)
+    adopted(ctx, value, KeyError, fail)
+    with pytest.raises(ValueError, match=r"^$"):
+        ctx.close_exec_scope(scope)
+    assert older == ["older"]
+    assert seen(ctx)["outstanding"] == 0
+
+
 @clause("SCOPE-NODE-1", "CONTEXT-THREAD-1")
 def test_a_destructor_may_call_the_context(ctx: Any) -> None:
     made: list[float] = []
