@@ -2,8 +2,8 @@
 
 Wall time in microseconds, medians of interleaved rounds; each contestant is a process of its own, so that no threads of
 another runtime share the cores with it.  *hot* is one dispatch after the other, *idle* one after 10 ms of sleep, *busy*
-hot while another process keeps one core busy.  The ``meeting`` row cannot be served by the caller alone: its first chunk
-waits for its second.  Needs gcc with libgomp.
+hot while another process keeps one core busy.  The ``meeting`` row cannot be served by the caller alone: its first
+chunk waits for its second.  Needs gcc with libgomp.
 """
 
 from __future__ import annotations

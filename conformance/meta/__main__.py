@@ -32,9 +32,7 @@ Result = TypeVar("Result")
 def _parser() -> argparse.ArgumentParser:
     made = argparse.ArgumentParser(prog="python -m conformance.meta", description=str(__doc__).partition("\n")[0])
     made.add_argument("only", nargs="*", metavar="TEXT", help="only faults whose name, clause or kind contains this")
-    made.add_argument(
-        "--update", action="store_true", help="put the trials into the record, keep its rest"
-    )
+    made.add_argument("--update", action="store_true", help="put the trials into the record, keep its rest")
     made.add_argument("--list", action="store_true", help="list the faults and run nothing")
     made.add_argument("--record", metavar="FILE", type=Path, help="write the record there (usual: if complete, docs)")
     return made

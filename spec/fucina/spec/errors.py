@@ -178,7 +178,7 @@ class ChainViolation(FucinaError, RuntimeError):
 
 
 class ForkedInTask(FucinaError, RuntimeError):
-    """This is the child of a fork inside a task, and tasks that other threads had begun are not in it."""
+    """A fork inside a task made this process, and tasks that other threads had begun are not in it."""
 
 
 class ActiveExecScopeRequired(FucinaError, RuntimeError):
