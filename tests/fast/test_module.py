@@ -86,7 +86,7 @@ def test_only_the_init_functions_are_exported() -> None:
         ["nm", "-D", "--defined-only", _native.__file__], check=True, capture_output=True, text=True
     )
     exported = {line.split()[-1] for line in listed.stdout.splitlines() if line.split()[-2] in "TDBR"}
-    assert exported == {"PyInit__native", "PyInit__entry", "PyInit__handles"}
+    assert exported == {"PyInit__native", "PyInit__entry", "PyInit__handles", "PyInit__contexts"}
 
 
 def _parts() -> list[tuple[Any, Any]]:
