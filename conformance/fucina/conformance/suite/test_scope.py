@@ -236,7 +236,8 @@ def test_a_node_may_be_anything_but_none(ctx: Any) -> None:
 
 
 @clause("SCOPE-NODE-1", "SCOPE-CLOSE-1")
-def test_a_destructor_that_raises_keeps_nothing_back(ctx: Any) -> None:
+def test_a_destructor_that_raises_keeps_nothing_back(impl: Any) -> None:
+    ctx = impl.ExecContext()
     gone: list[int] = []
 
     def destroy(node: int) -> None:
@@ -251,6 +252,7 @@ def test_a_destructor_that_raises_keeps_nothing_back(ctx: Any) -> None:
         ctx.close_exec_scope(scope)
     assert gone == [3, 2, 1, 0]
     assert seen(ctx) == {"depth": 0, "entries": 0, **_cached(ctx)}
+    ctx.deinit()
 
 
 def _cached(ctx: Any) -> dict[str, int]:
