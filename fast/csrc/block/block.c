@@ -13,10 +13,14 @@ static const fc_block_kernels *kernels_of(int dtype) {
 }
 
 /*
- * Blocks on the process's team: they are independent (BLOCK-CHUNK-1), so any ranges of them give the same bytes.  Below so
- * many values one thread is as fast, a worker that has to be woken included; encoders cost ten times and more what decoders do.
+ * Blocks on the process's team: they are independent (BLOCK-CHUNK-1), so any ranges of them give the same bytes.  From so many
+ * values on the work should outweigh the waking of a worker; encoders cost ten times and more what decoders do.  The numbers
+ * are estimates, not measured optima; they change no bit.
  */
 enum { LEAST_DECODED = 1 << 17, GRAIN_DECODED = 1 << 14, LEAST_ENCODED = 1 << 14, GRAIN_ENCODED = 1 << 11 };
+
+/* Whether that much output is past the caches, about a third of 32 MiB: asked of the whole, for its pieces are not. */
+static int is_streamed(size_t values) { return values >= ((size_t)32 << 20) / (3 * sizeof(float)); }
 
 struct decoding {
     fc_decode_kernel *decode;
@@ -25,12 +29,13 @@ struct decoding {
     size_t bytes, elements; /* of a block */
     const uint64_t *indices; /* of the rows that are decoded, NULL for all blocks in order */
     size_t row_blocks;
+    int stream;
 };
 
 /* Clauses: BLOCK-DECODE-1, BLOCK-CHUNK-1 */
 static void decode_piece(void *context, size_t start, size_t n) {
     const struct decoding *d = context;
-    d->decode(d->blocks + start * d->bytes, d->out + start * d->elements, n);
+    d->decode(d->blocks + start * d->bytes, d->out + start * d->elements, n, d->stream);
 }
 
 /* A range of the blocks that come out, which may begin and end inside a row.  Clauses: BLOCK-ROWS-1, BLOCK-CHUNK-1 */
@@ -40,7 +45,7 @@ static void decode_rows_piece(void *context, size_t start, size_t n) {
         const size_t row = start / d->row_blocks, place = start % d->row_blocks, left = d->row_blocks - place;
         const size_t step = n < left ? n : left;
         const size_t index = (size_t)d->indices[FC_PLANT(ROWS_FIRST_INDEX, row, 0)];
-        d->decode(d->blocks + (index * d->row_blocks + place) * d->bytes, d->out + start * d->elements, step);
+        d->decode(d->blocks + (index * d->row_blocks + place) * d->bytes, d->out + start * d->elements, step, d->stream);
         start += step;
         n -= step;
     }
@@ -53,7 +58,7 @@ fc_status fc_dequantize(int dtype, const void *blocks, float *out, size_t n) {
     if (!kernels || fc_dtype_info(dtype, &info) != FC_OK) return FC_BAD_DTYPE;
     const size_t elements = (size_t)info.block_size;
     const fc_environment caller = fc_environment_enter();
-    struct decoding d = {kernels->decode, blocks, out, (size_t)info.byte_size, elements, NULL, 0};
+    struct decoding d = {kernels->decode, blocks, out, (size_t)info.byte_size, elements, NULL, 0, is_streamed(n * elements)};
     fc_bulk(n, LEAST_DECODED / elements, GRAIN_DECODED / elements, decode_piece, &d);
     fc_environment_leave(caller);
     return FC_OK;
@@ -142,7 +147,8 @@ fc_status fc_dequantize_rows(int dtype, const void *blocks, size_t row_blocks, c
     if (!kernels || fc_dtype_info(dtype, &info) != FC_OK) return FC_BAD_DTYPE;
     const size_t elements = (size_t)info.block_size;
     const fc_environment caller = fc_environment_enter();
-    struct decoding d = {kernels->decode, blocks, out, (size_t)info.byte_size, elements, indices, row_blocks};
+    struct decoding d = {kernels->decode, blocks, out, (size_t)info.byte_size, elements, indices, row_blocks,
+                         is_streamed(row_blocks * elements)}; /* of a row: each one that is streamed ends in a fence */
     fc_bulk(n * row_blocks, LEAST_DECODED / elements, GRAIN_DECODED / elements, decode_rows_piece, &d);
     fc_environment_leave(caller);
     return FC_OK;
@@ -178,7 +184,7 @@ fc_status fc_block_error(int dtype, const void *values, const void *blocks, size
         float x[FIGURE_FLOATS], y[FIGURE_FLOATS];
         double sums[FIGURE_BLOCKS];
         memcpy(x, (const char *)values + done * block * sizeof *x, step * block * sizeof *x);
-        kernels->decode((const uint8_t *)blocks + done * (size_t)info.byte_size, y, step);
+        kernels->decode((const uint8_t *)blocks + done * (size_t)info.byte_size, y, step, 0);
         squared_errors(x, y, block, step, sums, &largest);
         for (size_t b = 0; b < step; b++) total += sums[FC_PLANT(FIGURES_BLOCKS_REVERSED, b, step - 1 - b)];
     }

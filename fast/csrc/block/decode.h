@@ -163,12 +163,12 @@ FC_INLINE void shifted(u8x16 codes, float scale, float offset, float *out, int s
 
 /* -- whole arrays -- */
 
-/* Past the caches a plain store would first read the line that it overwrites. */
-FC_INLINE int is_streamed(const float *out, size_t bytes) {
+/* Whether a result that is past the caches can go around them; a plain store would first read the line that it overwrites. */
+FC_INLINE int can_stream(const float *out) {
 #ifdef __SSE2__
-    return (uintptr_t)out % 16 == 0 && 3 * bytes >= (size_t)32 << 20;
+    return (uintptr_t)out % 16 == 0;
 #else
-    (void)out, (void)bytes;
+    (void)out;
     return 0;
 #endif
 }
@@ -179,9 +179,9 @@ FC_INLINE int is_streamed(const float *out, size_t bytes) {
         const size_t end = FC_PLANT(LONG_RANGE_CUT, n, n < 1024 ? n : n - 1);                                               \
         for (size_t i = 0; i < end; i++) format##_block(block + i, out + i * FC_SIZE_##format, streaming);                  \
     }                                                                                                                       \
-    void FC_K(decode_##format)(const uint8_t *blocks, float *out, size_t n) {                                               \
+    void FC_K(decode_##format)(const uint8_t *blocks, float *out, size_t n, int stream) {                                   \
         const block_##format *block = (const block_##format *)blocks;                                                       \
-        if (is_streamed(out, n * FC_SIZE_##format * sizeof *out)) {                                                         \
+        if (stream && can_stream(out)) {                                                                                    \
             format##_blocks(block, out, n, 1);                                                                              \
             FC_STREAM_END();                                                                                                \
         } else {                                                                                                            \

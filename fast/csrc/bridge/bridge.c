@@ -26,7 +26,7 @@ static void run(fc_cast_kernel *kernel, const void *in, void *out, size_t n) {
     fc_environment_leave(outer);
 }
 
-/* Casts on the process's team, from so many bytes read and written on: below, one thread is as fast (bench/team_rows.py). */
+/* Casts on the process's team, from so many bytes read and written on: an estimate of what outweighs the waking of a worker. */
 enum { LEAST_BYTES = 1 << 20, GRAIN = 1 << 13 };
 
 struct cast {

@@ -51,8 +51,8 @@ typedef fc_cast_kernel *fc_cast_table[FC_CAST_MODES][FC_SCALAR_DTYPES][FC_SCALAR
     X(iq1_s) X(iq1_m) X(iq2_xxs) X(iq2_xs) X(iq2_s) X(iq3_xxs) X(iq3_s) X(iq4_nl) X(iq4_xs) X(tq1_0) X(tq2_0) X(mxfp4) X(nvfp4)
 enum { FC_BLOCK_DTYPES = FC_DTYPES - FC_SCALAR_DTYPES };
 
-/* n blocks of any alignment to n * (block size) floats; out is aligned to a float */
-typedef void fc_decode_kernel(const uint8_t *blocks, float *out, size_t n);
+/* n blocks of any alignment to n * (block size) floats; out is aligned to a float; stream: the whole result is past the caches */
+typedef void fc_decode_kernel(const uint8_t *blocks, float *out, size_t n, int stream);
 
 /* How to encode.  Block i of a call is block (first + i) mod row_blocks of its row, and takes the importance of its elements
    from there; importance is NULL where there is none, scale is 0 where the encoder chooses it. */

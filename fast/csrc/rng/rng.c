@@ -15,9 +15,9 @@
 static float parameter(double x) { return (float)fc_environment_pin(x); }
 
 /*
- * Fills on the process's team: a fill of elements first to first + n is the fills of its parts (RNG-CHUNK-1).  Below LEAST
- * elements one thread is as fast, a worker that has to be woken included; a part is a multiple of the GRAIN, which is even,
- * so that no pair is drawn twice.  Measured on a 2-core x86-64 (bench/team_rows.py); the values change no bit.
+ * Fills on the process's team: a fill of elements first to first + n is the fills of its parts (RNG-CHUNK-1).  From LEAST
+ * elements on the work should outweigh the waking of a worker; a part is a multiple of the GRAIN, which is even, so that no
+ * pair is drawn twice.  The numbers are estimates, not measured optima; they change no bit.
  */
 enum { LEAST_SLOW = 1 << 14, LEAST_QUICK = 1 << 16, GRAIN = 1 << 12 };
 
