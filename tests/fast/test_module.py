@@ -114,8 +114,8 @@ def test_functions_pickle_by_name(function: Any) -> None:
 
 
 def test_root() -> None:
-    memory = {"storage", "tensor", "pool", "context", "scope"}
-    assert fucina.fast.capabilities == memory | {"numbers", "dtype", "bridge", "block", "rng", "team", "fpenv", "errors"}
+    memory = {"storage", "tensor", "pool", "context", "scope", "team"}
+    assert fucina.fast.capabilities == memory | {"numbers", "dtype", "bridge", "block", "rng", "fpenv", "errors"}
     assert re.fullmatch(r"\d+\.\d+\.\d+", fucina.fast.__version__)
     assert all(hasattr(fucina.fast, name) for name in fucina.fast.__all__)
     assert all(hasattr(fucina.fast.dtype, name) for name in fucina.fast.dtype.__all__)
