@@ -163,7 +163,12 @@ def test_one_task_beside_the_caller(impl: Any) -> None:
     with pytest.raises(ZeroDivisionError):
         worker.wait()
     done: list[int] = []
-    worker.start(lambda: (time.sleep(0.02), done.append(1)))
+
+    def late() -> None:
+        time.sleep(0.02)
+        done.append(1)
+
+    worker.start(late)
     worker.deinit()
     assert done == [1]
     for call in (worker.wait, worker.deinit, lambda: worker.start(meeting)):

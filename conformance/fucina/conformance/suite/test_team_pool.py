@@ -29,7 +29,7 @@ def test_sizes(impl: Any, kind: str) -> None:
         with made(impl, kind, workers) as pool:
             assert pool.team_size == min(workers + 1, most)
     assert_raises(InvalidBounds, "TEAM-POOL-1", lambda: made(impl, kind, -1), shows=[-1])
-    assert_raises(InvalidInteger, "TEAM-POOL-1", lambda: made(impl, kind, True))  # type: ignore[arg-type]
+    assert_raises(InvalidInteger, "TEAM-POOL-1", lambda: made(impl, kind, True))
 
 
 @clause("TEAM-POOL-1")
