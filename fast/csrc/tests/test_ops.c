@@ -74,7 +74,12 @@ static void literal(int operation, int dtype, const void *a, const void *b, void
         const whole x = whole_of(dtype, a), y = whole_of(dtype, b);
         const whole exact = LITERAL(whole, x, y);
         const uint64_t low = (uint64_t)exact;
-        memcpy(out, &low, fc_size_of(dtype)); /* little-endian, as every machine that runs this */
+        switch (fc_size_of(dtype)) {
+        case 1: *(uint8_t *)out = (uint8_t)low; break;
+        case 2: *(uint16_t *)out = (uint16_t)low; break;
+        case 4: *(uint32_t *)out = (uint32_t)low; break;
+        default: *(uint64_t *)out = low;
+        }
     }
 }
 
