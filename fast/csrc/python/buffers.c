@@ -328,7 +328,9 @@ static PyObject *get_shadow(PyObject *self, void *unused) {
 }
 
 /* Clause: STORAGE-SHADOW-1 */
-static PyObject *set_shadow(PyObject *self, PyObject *shadow) {
+static PyObject *set_shadow(PyObject *self, PyObject *const *args, Py_ssize_t count, PyObject *names) {
+    PyObject *shadow = fh_only(args, count, names, "shadow");
+    if (!shadow) return NULL;
     REQUIRE_LIVE(self, "STORAGE-SHADOW-1");
     if (shadow != Py_None && (PyObject *)Py_TYPE(shadow) != fh_shadow_type)
         return fh_refuse_type(FH_DTypeMismatch, "STORAGE-SHADOW-1", "a HostShadow or None is required, got an object of type %U",
@@ -351,6 +353,11 @@ static PyObject *set_shadow(PyObject *self, PyObject *shadow) {
 /* Clause: STORAGE-NULL-1 */
 static PyObject *no_work(PyObject *self, PyObject *unused) {
     (void)unused;
+    REQUIRE_LIVE(self, "STORAGE-NULL-1");
+    Py_RETURN_NONE;
+}
+static PyObject *set_pending_use(PyObject *self, PyObject *const *args, Py_ssize_t count, PyObject *names) {
+    if (!fh_only(args, count, names, "work")) return NULL;
     REQUIRE_LIVE(self, "STORAGE-NULL-1");
     Py_RETURN_NONE;
 }
@@ -448,20 +455,20 @@ static PyObject *make_leaf(PyObject *module, PyObject *args) {
 }
 
 static PyMethodDef methods[] = {
-    {"retain", retain, METH_NOARGS, "Take one more reference.\n\nClauses: STORAGE-REF-1"},
-    {"release", release, METH_NOARGS, "Give one reference back; the last one runs the hook.\n\nClauses: STORAGE-REF-1, STORAGE-HOOK-1, STORAGE-THREAD-1"},
-    {"is_unique", is_unique, METH_NOARGS, "Return whether there is exactly one reference.\n\nClauses: STORAGE-REF-1"},
-    {"reset_refs", reset_refs, METH_NOARGS, "Make one reference of what there is.\n\nClauses: STORAGE-REF-2"},
-    {"destroy", destroy, METH_NOARGS, "Give the memory and the header back, whoever holds references.\n\nClauses: STORAGE-DESTROY-1"},
-    {"destroy_header", destroy, METH_NOARGS, "Give the header back, and with it the hold on the memory.\n\nClauses: STORAGE-DESTROY-1, STORAGE-HOOK-2"},
-    {"wait_mutable", wait_mutable, METH_NOARGS, "Open the storage for writing; return all elements.\n\nClauses: STORAGE-DATA-1, STORAGE-GEN-1"},
-    {"set_host_shadow", set_shadow, METH_O, "Keep something derived from the bytes; what was kept before is dropped.\n\nClauses: STORAGE-SHADOW-1"},
-    {"wait_ready", no_work, METH_NOARGS, "Wait for work that writes here: there is none.\n\nClauses: STORAGE-NULL-1"},
-    {"wait_unused", no_work, METH_NOARGS, "Wait for work that reads here: there is none.\n\nClauses: STORAGE-NULL-1"},
-    {"discard_pending", no_work, METH_NOARGS, "Give up what pending work would write here.\n\nClauses: STORAGE-NULL-1"},
-    {"has_pending", has_pending, METH_NOARGS, "Return whether work is pending: never.\n\nClauses: STORAGE-NULL-1"},
-    {"acquire_pending", no_work, METH_NOARGS, "Return the pending work: None.\n\nClauses: STORAGE-NULL-1"},
-    {"set_pending_use", no_work, METH_O, "Note work that reads here; there is none.\n\nClauses: STORAGE-NULL-1"},
+    {"retain", retain, METH_NOARGS, "retain($self)\n--\n\nTake one more reference.\n\nClauses: STORAGE-REF-1"},
+    {"release", release, METH_NOARGS, "release($self)\n--\n\nGive one reference back; the last one runs the hook.\n\nClauses: STORAGE-REF-1, STORAGE-HOOK-1, STORAGE-THREAD-1"},
+    {"is_unique", is_unique, METH_NOARGS, "is_unique($self)\n--\n\nReturn whether there is exactly one reference.\n\nClauses: STORAGE-REF-1"},
+    {"reset_refs", reset_refs, METH_NOARGS, "reset_refs($self)\n--\n\nMake one reference of what there is.\n\nClauses: STORAGE-REF-2"},
+    {"destroy", destroy, METH_NOARGS, "destroy($self)\n--\n\nGive the memory and the header back, whoever holds references.\n\nClauses: STORAGE-DESTROY-1"},
+    {"destroy_header", destroy, METH_NOARGS, "destroy_header($self)\n--\n\nGive the header back, and with it the hold on the memory.\n\nClauses: STORAGE-DESTROY-1, STORAGE-HOOK-2"},
+    {"wait_mutable", wait_mutable, METH_NOARGS, "wait_mutable($self)\n--\n\nOpen the storage for writing; return all elements.\n\nClauses: STORAGE-DATA-1, STORAGE-GEN-1"},
+    {"set_host_shadow", FH_FAST(set_shadow), METH_FASTCALL | METH_KEYWORDS, "set_host_shadow($self, shadow)\n--\n\nKeep something derived from the bytes; what was kept before is dropped.\n\nClauses: STORAGE-SHADOW-1"},
+    {"wait_ready", no_work, METH_NOARGS, "wait_ready($self)\n--\n\nWait for work that writes here: there is none.\n\nClauses: STORAGE-NULL-1"},
+    {"wait_unused", no_work, METH_NOARGS, "wait_unused($self)\n--\n\nWait for work that reads here: there is none.\n\nClauses: STORAGE-NULL-1"},
+    {"discard_pending", no_work, METH_NOARGS, "discard_pending($self)\n--\n\nGive up what pending work would write here.\n\nClauses: STORAGE-NULL-1"},
+    {"has_pending", has_pending, METH_NOARGS, "has_pending($self)\n--\n\nReturn whether work is pending: never.\n\nClauses: STORAGE-NULL-1"},
+    {"acquire_pending", no_work, METH_NOARGS, "acquire_pending($self)\n--\n\nReturn the pending work: None.\n\nClauses: STORAGE-NULL-1"},
+    {"set_pending_use", FH_FAST(set_pending_use), METH_FASTCALL | METH_KEYWORDS, "set_pending_use($self, work)\n--\n\nNote work that reads here; there is none.\n\nClauses: STORAGE-NULL-1"},
     {"_open", open_for_writing, METH_NOARGS, NULL},
     {"_pinned", pinned, METH_O, NULL},
     {NULL, NULL, 0, NULL},

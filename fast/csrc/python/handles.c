@@ -94,6 +94,12 @@ PyObject *fh_tuple(int rank, const size_t *entries) {
     return tuple;
 }
 
+PyObject *fh_only(PyObject *const *args, Py_ssize_t count, PyObject *names, const char *name) {
+    const Py_ssize_t named = names ? PyTuple_Size(names) : 0;
+    if (count + named == 1 && (!named || PyUnicode_CompareWithASCIIString(PyTuple_GetItem(names, 0), name) == 0)) return args[0];
+    return PyErr_Format(PyExc_TypeError, "exactly one argument is required: %s", name);
+}
+
 int fh_u64(PyObject *object, size_t *value) {
     if (!PyLong_CheckExact(object)) return 0;
     const unsigned long long found = PyLong_AsUnsignedLongLong(object);

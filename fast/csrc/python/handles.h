@@ -131,6 +131,8 @@ static inline unsigned char *fh_first(const fh_tensor *t) { return t->storage->d
 int fh_entries(PyObject *object, size_t *entries);
 int fh_u64(PyObject *object, size_t *value);
 PyObject *fh_tuple(int rank, const size_t *entries);
+/* The only argument of a method, by place or by name; NULL with a TypeError when there is another number of them. */
+PyObject *fh_only(PyObject *const *args, Py_ssize_t count, PyObject *names, const char *name);
 
 /* -- a tensor's elements (python/elements.c) */
 PyObject *fh_data(PyObject *self, PyObject *unused);
@@ -142,6 +144,8 @@ PyObject *fh_copy_elements(PyObject *self, PyObject *args);
 PyObject *fh_add(PyObject *self, PyObject *other);
 PyObject *fh_scale(PyObject *self, PyObject *factor);
 int fh_export(PyObject *self, Py_buffer *view, int flags);
+
+#define FH_FAST(function) (PyCFunction)(void (*)(void))(function)
 
 /* -- the parts of the module */
 int fh_add_buffers(PyObject *module);

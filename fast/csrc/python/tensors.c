@@ -264,7 +264,9 @@ static PyObject *clone_view(PyObject *self, PyObject *unused) {
 }
 
 /* Clause: TENSOR-VIEW-2 */
-static PyObject *reshape(PyObject *self, PyObject *shape) {
+static PyObject *reshape(PyObject *self, PyObject *const *args, Py_ssize_t given, PyObject *names) {
+    PyObject *shape = fh_only(args, given, names, "new_shape");
+    if (!shape) return NULL;
     FH_REQUIRE_USABLE(self);
     const fh_tensor *t = of(self);
     size_t dims[FC_MAX_RANK], strides[FC_MAX_RANK];
@@ -328,7 +330,9 @@ static PyObject *view_with_strides_offset(PyObject *self, PyObject *const *args,
 }
 
 /* Clause: TENSOR-VIEW-4 */
-static PyObject *broadcast_to(PyObject *self, PyObject *target) {
+static PyObject *broadcast_to(PyObject *self, PyObject *const *args, Py_ssize_t count, PyObject *names) {
+    PyObject *target = fh_only(args, count, names, "target_shape");
+    if (!target) return NULL;
     FH_REQUIRE_USABLE(self);
     const fh_tensor *t = of(self);
     size_t dims[FC_MAX_RANK], strides[FC_MAX_RANK];
@@ -403,23 +407,23 @@ static Py_ssize_t length(PyObject *self) {
     return -1;
 }
 
-#define FAST(function) (PyCFunction)(void (*)(void))(function)
+#define FAST FH_FAST
 static PyMethodDef methods[] = {
-    {"rank", get_rank, METH_NOARGS, "Return the number of axes.\n\nClauses: TENSOR-GEOM-1"},
-    {"len", get_len, METH_NOARGS, "Return the number of logical elements; Overflow from 2^64 on.\n\nClauses: TENSOR-GEOM-1"},
-    {"storage_len", storage_len, METH_NOARGS, "Return the number of storage elements.\n\nClauses: TENSOR-GEOM-1, TENSOR-BLOCK-1"},
-    {"is_contiguous", is_contiguous, METH_NOARGS, "Return whether the strides are exactly the row-major ones.\n\nClauses: TENSOR-GEOM-2"},
-    {"can_take_in_place", can_take_in_place, METH_NOARGS, "Return whether an operation that consumes it may write into its storage.\n\nClauses: TENSOR-TAKE-1"},
-    {"clone_view", clone_view, METH_NOARGS, "Return the same view once more.\n\nClauses: TENSOR-VIEW-1"},
-    {"reshape", reshape, METH_O, "Return a contiguous tensor in another shape.\n\nClauses: TENSOR-VIEW-2, TENSOR-BLOCK-2"},
-    {"view_with_strides", FAST(view_with_strides), METH_FASTCALL | METH_KEYWORDS, "Return a view from the tensor's first element on.\n\nClauses: TENSOR-VIEW-3, TENSOR-BLOCK-2"},
-    {"view_with_strides_offset", FAST(view_with_strides_offset), METH_FASTCALL | METH_KEYWORDS, "Return a view from offset_delta storage elements after the tensor's first on.\n\nClauses: TENSOR-VIEW-3, TENSOR-BLOCK-2"},
-    {"broadcast_to", broadcast_to, METH_O, "Return a view that repeats the tensor to a shape.\n\nClauses: TENSOR-VIEW-4"},
-    {"data", fh_data, METH_NOARGS, "Return the elements of a contiguous tensor as an array to write to.\n\nClauses: TENSOR-DATA-1, STORAGE-GEN-1, STORAGE-PIN-1"},
-    {"data_const", fh_data_const, METH_NOARGS, "Return the elements of a contiguous tensor as an array to read.\n\nClauses: TENSOR-DATA-1, STORAGE-PIN-1"},
-    {"data_checked", fh_data, METH_NOARGS, "Return what data() returns: nothing here is unchecked.\n\nClauses: TENSOR-DATA-1"},
-    {"data_const_checked", fh_data_const, METH_NOARGS, "Return what data_const() returns: nothing here is unchecked.\n\nClauses: TENSOR-DATA-1"},
-    {"deinit", deinit, METH_NOARGS, "Give the reference back; of a tensor that a scope owns, nothing.\n\nClauses: TENSOR-LIFE-1, SCOPE-BORROW-1"},
+    {"rank", get_rank, METH_NOARGS, "rank($self)\n--\n\nReturn the number of axes.\n\nClauses: TENSOR-GEOM-1"},
+    {"len", get_len, METH_NOARGS, "len($self)\n--\n\nReturn the number of logical elements; Overflow from 2^64 on.\n\nClauses: TENSOR-GEOM-1"},
+    {"storage_len", storage_len, METH_NOARGS, "storage_len($self)\n--\n\nReturn the number of storage elements.\n\nClauses: TENSOR-GEOM-1, TENSOR-BLOCK-1"},
+    {"is_contiguous", is_contiguous, METH_NOARGS, "is_contiguous($self)\n--\n\nReturn whether the strides are exactly the row-major ones.\n\nClauses: TENSOR-GEOM-2"},
+    {"can_take_in_place", can_take_in_place, METH_NOARGS, "can_take_in_place($self)\n--\n\nReturn whether an operation that consumes it may write into its storage.\n\nClauses: TENSOR-TAKE-1"},
+    {"clone_view", clone_view, METH_NOARGS, "clone_view($self)\n--\n\nReturn the same view once more.\n\nClauses: TENSOR-VIEW-1"},
+    {"reshape", FAST(reshape), METH_FASTCALL | METH_KEYWORDS, "reshape($self, new_shape)\n--\n\nReturn a contiguous tensor in another shape.\n\nClauses: TENSOR-VIEW-2, TENSOR-BLOCK-2"},
+    {"view_with_strides", FAST(view_with_strides), METH_FASTCALL | METH_KEYWORDS, "view_with_strides($self, shape, strides)\n--\n\nReturn a view from the tensor's first element on.\n\nClauses: TENSOR-VIEW-3, TENSOR-BLOCK-2"},
+    {"view_with_strides_offset", FAST(view_with_strides_offset), METH_FASTCALL | METH_KEYWORDS, "view_with_strides_offset($self, shape, strides, offset_delta)\n--\n\nReturn a view from offset_delta storage elements after the tensor's first on.\n\nClauses: TENSOR-VIEW-3, TENSOR-BLOCK-2"},
+    {"broadcast_to", FAST(broadcast_to), METH_FASTCALL | METH_KEYWORDS, "broadcast_to($self, target_shape)\n--\n\nReturn a view that repeats the tensor to a shape.\n\nClauses: TENSOR-VIEW-4"},
+    {"data", fh_data, METH_NOARGS, "data($self)\n--\n\nReturn the elements of a contiguous tensor as an array to write to.\n\nClauses: TENSOR-DATA-1, STORAGE-GEN-1, STORAGE-PIN-1"},
+    {"data_const", fh_data_const, METH_NOARGS, "data_const($self)\n--\n\nReturn the elements of a contiguous tensor as an array to read.\n\nClauses: TENSOR-DATA-1, STORAGE-PIN-1"},
+    {"data_checked", fh_data, METH_NOARGS, "data_checked($self)\n--\n\nReturn what data() returns: nothing here is unchecked.\n\nClauses: TENSOR-DATA-1"},
+    {"data_const_checked", fh_data_const, METH_NOARGS, "data_const_checked($self)\n--\n\nReturn what data_const() returns: nothing here is unchecked.\n\nClauses: TENSOR-DATA-1"},
+    {"deinit", deinit, METH_NOARGS, "deinit($self)\n--\n\nGive the reference back; of a tensor that a scope owns, nothing.\n\nClauses: TENSOR-LIFE-1, SCOPE-BORROW-1"},
     {"__enter__", enter, METH_NOARGS, NULL},
     {"__exit__", FAST(leave), METH_FASTCALL, NULL},
     {"_is_usable", is_usable, METH_NOARGS, NULL},
