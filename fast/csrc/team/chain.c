@@ -28,13 +28,13 @@ struct fc_chain {
 /* Clauses: TEAM-CHAIN-1, TEAM-CHAIN-2 */
 int fc_chain_enqueue(struct fc_chain *chain, size_t index) {
     if (index >= chain->tasks) return FC_CHAIN_RANGE;
-    if (atomic_exchange(&chain->state[index], 1) && !FC_PLANTED(CHAIN_TWICE_IGNORED)) {
+    if (atomic_exchange(&chain->state[index], 1)) {
         size_t none = 0;
+        if (FC_PLANTED(CHAIN_TWICE_IGNORED)) return FC_CHAIN_QUEUED;
         atomic_compare_exchange_strong(&chain->twice, &none, index + 1);
         return FC_CHAIN_TWICE;
     }
     const size_t place = atomic_fetch_add(&chain->tail, 1);
-    if (place >= chain->tasks) return FC_CHAIN_TWICE; /* with the planted fault only */
     atomic_store_explicit(&chain->queue[place], index + 1, memory_order_release);
     atomic_fetch_add(&chain->changes, 1);
     if (atomic_load(&chain->idle)) fc_wake(&chain->changes, 1);
