@@ -10,6 +10,7 @@
 #include <string.h>
 
 enum { LARGE = 1 << 15 }; /* bytes of a result, or of what is summed, from which on the GIL is released */
+#define PLENTY ((size_t)1 << 48) /* elements that no memory holds: the Python layer says so */
 
 typedef struct {
     PyObject_HEAD
@@ -222,6 +223,22 @@ static PyObject *sub(PyObject *self, PyObject *const *args, Py_ssize_t count, Py
 static PyObject *mul(PyObject *self, PyObject *const *args, Py_ssize_t count, PyObject *names) { return binary(self, FC_MUL, args, count, names); }
 static PyObject *divide(PyObject *self, PyObject *const *args, Py_ssize_t count, PyObject *names) { return binary(self, FC_DIV, args, count, names); }
 
+/* _plain(shape): an f32 tensor of unspecified content; None where the Python layer has to look closer
+   (clauses CONTEXT-NEW-1, CONTEXT-OWNER-1) */
+static PyObject *plain(PyObject *self, PyObject *shape) {
+    size_t dims[FC_MAX_RANK];
+    if (!enter(of(self))) return NULL;
+    const int rank = of(self)->plain ? fh_entries(shape, dims) : 0;
+    const size_t elements = rank ? fc_count(rank, dims) : 0;
+    PyObject *result = NULL;
+    if (elements && elements < PLENTY)
+        result = fh_tensor_empty(of(self)->pool, FC_f32, rank, dims);
+    else
+        Py_INCREF(result = Py_None);
+    leave(of(self));
+    return result;
+}
+
 /* -- entries for the Python layer, which has checked; what would go wrong here without is looked at again */
 
 static PyObject *wrong(void) {
@@ -330,6 +347,7 @@ static PyMethodDef methods[] = {
     {"sub", FAST(sub), METH_FASTCALL | METH_KEYWORDS, ARITHMETIC(sub, "Return a - b.")},
     {"mul", FAST(mul), METH_FASTCALL | METH_KEYWORDS, ARITHMETIC(mul, "Return a * b.")},
     {"div", FAST(divide), METH_FASTCALL | METH_KEYWORDS, ARITHMETIC(div, "Return a / b, of integers truncated.")},
+    {"_plain", plain, METH_O, NULL},
     {"_begin", begin, METH_VARARGS, NULL},
     {"_enter", enter_call, METH_NOARGS, NULL},
     {"_leave", leave_call, METH_NOARGS, NULL},

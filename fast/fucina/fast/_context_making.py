@@ -27,7 +27,6 @@ class Making(Core):
     Clauses: CONTEXT-OWNER-1
     """
 
-    @driven
     def empty(self, shape: ShapeLike, dtype: DType = DType.f32) -> RawTensor:
         """Return a tensor of unspecified content.
 
@@ -47,6 +46,11 @@ class Making(Core):
 
         Clauses: CONTEXT-NEW-1
         """
+        made = self._plain(shape) if dtype is DType.f32 else None
+        return self._empty(shape, dtype) if made is None else made
+
+    @driven
+    def _empty(self, shape: Any, dtype: Any) -> RawTensor:
         return self._rt.new(known_dtype(dtype), shape)
 
     @driven
