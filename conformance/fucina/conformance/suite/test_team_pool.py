@@ -87,6 +87,23 @@ def test_a_dispatch_returns_after_its_last_task(impl: Any) -> None:
             assert len(done) == 9
 
 
+@clause("TEAM-JOIN-1")
+def test_a_dispatch_waits_for_what_another_thread_has_begun(impl: Any) -> None:
+    caller, meeting = threading.get_ident(), Meeting(2)
+    done: list[int] = []
+
+    def work(task: int) -> None:
+        meeting()
+        if threading.get_ident() != caller:
+            time.sleep(0.1)
+        done.append(task)
+
+    with impl.thread_mod.Pool(1) as pool:
+        pool.parallel_chunks(range(2), work)
+        ended = sorted(done)
+    assert ended == [0, 1]  # after the pool's end, so that no thread is left behind where this fails
+
+
 @clause("TEAM-SERIAL-1")
 def test_a_dispatch_in_a_task_runs_in_order_on_its_thread(impl: Any) -> None:
     with impl.thread_mod.Pool(3) as pool, impl.thread_mod.BarrierPool(3) as other:
