@@ -83,7 +83,7 @@ static void encode_piece(void *context, size_t start, size_t n) {
     uint8_t *blocks = e->blocks + start * e->bytes;
     size_t done = 0;
     how.first += FC_PLANT(PIECES_RESTART, start, 0 * start);
-    if (start > atomic_load_explicit(&e->bad, memory_order_relaxed)) return; /* nobody will look at these */
+    if (start > atomic_load_explicit(&e->bad, memory_order_relaxed) && !FC_PLANTED(LATER_BAD_BLOCK)) return; /* nobody will look at these */
     const int aligned = (uintptr_t)values % sizeof(float) == 0;
     if (aligned && !e->check) {
         done = e->encode((const float *)(const void *)values, blocks, n, &how);
