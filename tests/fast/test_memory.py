@@ -7,6 +7,7 @@ import random
 import sys
 import threading
 import warnings
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -56,11 +57,16 @@ def run_on_threads(work: Any) -> None:
 # -- threads
 
 
+def _counting(runs: list[int]) -> Callable[[Any, Any], None]:
+    """Return a release hook that notes that it ran."""
+    return lambda ctx, released: runs.append(1)
+
+
 def test_references_race_and_the_hook_runs_once() -> None:
     """STORAGE-THREAD-1, STORAGE-HOOK-1."""
     for _ in range(20):
         runs: list[int] = []
-        buffer = Buffer.create_with_release(4, Release(None, lambda ctx, released, runs=runs: runs.append(1)))
+        buffer = Buffer.create_with_release(4, Release(None, _counting(runs)))
         for _ in range(THREADS):
             buffer.retain()
 
@@ -80,7 +86,7 @@ def test_exactly_one_of_racing_releases_is_the_last() -> None:
     """STORAGE-THREAD-1."""
     for _ in range(200):
         runs: list[int] = []
-        buffer = Buffer.create_with_release(4, Release(None, lambda ctx, released, runs=runs: runs.append(1)))
+        buffer = Buffer.create_with_release(4, Release(None, _counting(runs)))
         refused: list[int] = []
 
         def work(number: int, buffer: Any = buffer, refused: list[int] = refused) -> None:
@@ -142,7 +148,7 @@ def _observed(pool: BufferPool, tensor: Any) -> tuple[Any, ...]:
     return *counters, tensor.buffer.refs, tensor.buffer.generation, tensor.clone_view().data_const().tolist()
 
 
-OPERATIONS = {
+OPERATIONS: dict[str, Callable[[Any, Any], object]] = {
     "zeros": lambda pool, tensor: RawTensor.zeros((3, 4)),
     "from_slice": lambda pool, tensor: RawTensor.from_slice((3,), [1, 2, 3]),
     "borrow": lambda pool, tensor: RawTensor.from_borrowed_slice((3,), np.ones(3, np.float32)),
@@ -296,7 +302,7 @@ def test_random_programs_do_what_a_model_does() -> None:
     live.clear()
     arrays.clear()
     del tensor, view
-    array = None
+    array = np.empty(0)
     assert pool.outstanding_buffers() == 0
     pool.deinit()
 
@@ -329,9 +335,10 @@ def test_dlpack_capsules_give_back_once() -> None:
 def test_a_buffer_that_cannot_be_written_is_refused() -> None:
     """TENSOR-ARRAY-1."""
     tensor = RawTensor.from_borrowed_const_slice((2,), bytes(8))
-    assert memoryview(tensor).readonly
+    view: Any = memoryview(tensor)
+    assert view.readonly
     with pytest.raises(TypeError):
-        memoryview(tensor)[0] = 1.0
+        view[0] = 1.0
     with pytest.raises(ExportRefused, match="TENSOR-ARRAY-1"):
         RawTensor.zeros((1,)).broadcast_to((2**31, 2**32)).__array__()
     with pytest.raises(BufferError):
@@ -376,18 +383,21 @@ def test_a_forgotten_tensor_with_an_origin_warns() -> None:
 def test_private_ways_refuse_what_lies_outside() -> None:
     """What the Python layer checks is looked at again in C: nothing reaches outside a storage."""
     tensor: Any = RawTensor.zeros((4,))
-    for call in (
+    calls: tuple[Callable[[], object], ...] = (
         lambda: tensor._view((5,), (1,), 0),
         lambda: tensor._view((4,), (1,), 1),
         lambda: tensor._view((2, 2), (1,), 0),
         lambda: tensor._pin(2, 3, True),
         lambda: fast._objects.handles.tensor_over(tensor.buffer, (5,)),
-    ):
+    )
+    for call in calls:
         with pytest.raises(ValueError, match=r"outside|fits"):
             call()
     with pytest.raises(IndexError):
         tensor._copy(0, 3, 2)
-    for kind in (type(tensor), type(tensor.buffer), fast._objects.handles.Tensor, fast._objects.handles.Storage):
+    handles = fast._objects.handles
+    kinds: tuple[Any, ...] = (type(tensor), type(tensor.buffer), handles.Tensor, handles.Storage)
+    for kind in kinds:
         with pytest.raises(TypeError):
             kind()
         with pytest.raises(TypeError):
