@@ -8,6 +8,7 @@ collected is an error.
 
 from __future__ import annotations
 
+import builtins
 import copy
 import doctest
 import importlib
@@ -59,7 +60,10 @@ def _on(evaluate: Evaluator, example: Example, module: str, namespace: dict[str,
     elif PRODUCTION_IMPORT in example.parsed.source:
         turned.parsed = copy.copy(example.parsed)
         turned.parsed.source = example.parsed.source.replace(PRODUCTION_IMPORT, wanted)
-    return evaluate(turned)
+    try:
+        return evaluate(turned)
+    finally:  # what was shown last would live on, an array would pin its storage
+        vars(builtins).pop("_", None)
 
 
 def _bits(value: Any) -> object:
@@ -76,7 +80,8 @@ def _bits(value: Any) -> object:
         return {k: _bits(v) for k, v in value.items()}
     if isinstance(value, ModuleType | FunctionType | type):
         return None
-    return type(value).__name__, repr(value)
+    shown = repr(value) if type(value).__repr__ is not object.__repr__ else ""  # which only tells the address
+    return type(value).__name__, shown
 
 
 def _claimed(example: Example, module: str) -> bool:

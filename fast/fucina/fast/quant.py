@@ -142,7 +142,7 @@ def dequantize(dtype: DType, blocks: Buffer, *, out: Buffer | None = None) -> np
 
     Examples
     --------
-    >>> dequantize(DType.q4_0, bytes([0, 0x3C]) + bytes([0x98] * 16))[[0, 16]]
+    >>> fucina.quant.dequantize(fucina.DType.q4_0, bytes([0, 0x3C]) + bytes([0x98] * 16))[[0, 16]]
     array([0., 1.], dtype=float32)
     """
     block_dtype(dtype)
@@ -209,7 +209,8 @@ def quantize(
 
     Examples
     --------
-    >>> quantize(DType.q8_0, np.linspace(-1, 1, 32, dtype=np.float32)).view(np.uint8)[:3]
+    >>> values = np.linspace(-1, 1, 32, dtype=np.float32)
+    >>> fucina.quant.quantize(fucina.DType.q8_0, values).view(np.uint8)[:3]
     array([  8,  32, 129], dtype=uint8)
     """
     block_dtype(dtype)
