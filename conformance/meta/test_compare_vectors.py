@@ -13,7 +13,7 @@ import pytest
 from fucina.conformance import vectors
 from fucina.spec import DType
 
-LIMIT = 3_500_000
+LIMIT = 5_500_000
 BIG = {
     "gaussianFill",
     "gaussianFillAt_first0",
