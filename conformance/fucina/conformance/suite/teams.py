@@ -34,7 +34,7 @@ def program(impl: Any, text: str, *, variables: dict[str, str | None] | None = N
         else:
             environment[name] = value
     # Python 3.12 on warns of every fork beside threads; that it works is what the tests are about
-    start = 'import warnings\nwarnings.filterwarnings("ignore", "This process .* is multi-threaded", DeprecationWarning)\n'
+    start = "import warnings\nwarnings.simplefilter('ignore', DeprecationWarning)\n"
     start += f"import faulthandler, sys\nfaulthandler.dump_traceback_later({PATIENCE - 10}, exit=True)\n"
     start += f"sys.path[:0] = {sys.path!r}\n"
     start += f"import numpy as np\nimport {impl.__name__} as fucina\n"
