@@ -80,7 +80,8 @@ def _bits(value: Any) -> object:
         return {k: _bits(v) for k, v in value.items()}
     if isinstance(value, ModuleType | FunctionType | type):
         return None
-    shown = repr(value) if type(value).__repr__ is not object.__repr__ else ""  # which only tells the address
+    plain: Any = object.__repr__  # which only tells the address
+    shown = "" if type(value).__repr__ is plain else repr(value)
     return type(value).__name__, shown
 
 
