@@ -5,6 +5,7 @@
  * Lives in the same shared object as _handles, over the same core.  Everything here runs with the GIL.
  */
 #include "python/handles.h"
+#include "python/pass_on.h"
 #include "ops/ops.h"
 #include "tensor/copy.h"
 #include <string.h>
@@ -192,28 +193,10 @@ static PyObject *quick(fh_context *ctx, int operation, PyObject *first, PyObject
     return NULL;
 }
 
-static PyObject *by_python(PyObject *self, PyObject *name, PyObject *const *args, Py_ssize_t count, PyObject *names) {
-    const Py_ssize_t named = names ? PyTuple_Size(names) : 0;
-    PyObject *method = PyObject_GetAttr(self, name), *positional = PyTuple_New(count), *keywords = PyDict_New(), *result = NULL;
-    if (!method || !positional || !keywords) goto end;
-    for (Py_ssize_t k = 0; k < count; k++) {
-        Py_INCREF(args[k]);
-        PyTuple_SetItem(positional, k, args[k]);
-    }
-    for (Py_ssize_t k = 0; k < named; k++)
-        if (PyDict_SetItem(keywords, PyTuple_GetItem(names, k), args[count + k])) goto end;
-    result = PyObject_Call(method, positional, keywords);
-end:
-    Py_XDECREF(method);
-    Py_XDECREF(positional);
-    Py_XDECREF(keywords);
-    return result;
-}
-
 static PyObject *binary(PyObject *self, int operation, PyObject *const *args, Py_ssize_t count, PyObject *names) {
     if (!enter(of(self))) return NULL;
     PyObject *result = count == 2 && !names ? quick(of(self), operation, args[0], args[1]) : NULL;
-    if (!result && !PyErr_Occurred()) result = by_python(self, slow_names[operation], args, count, names);
+    if (!result && !PyErr_Occurred()) result = pass_on_to_method(self, slow_names[operation], args, count, names);
     leave(of(self));
     return result;
 }
@@ -339,14 +322,13 @@ static PyObject *has_zero(PyObject *module, PyObject *object) {
     return PyBool_FromLong(fc_has_zero(x->dtype, x->rank, x->shape, fh_first(x), x->strides));
 }
 
-#define FAST(function) (PyCFunction)(void (*)(void))(function)
 #define ARITHMETIC(name, what) \
     #name "($self, /, a, b, *, out=None)\n--\n\n" what "\n\nClauses: CONTEXT-OP-1, CONTEXT-OP-2, CONTEXT-ARITH-1, CONTEXT-ARITH-2"
 static PyMethodDef methods[] = {
-    {"add", FAST(add), METH_FASTCALL | METH_KEYWORDS, ARITHMETIC(add, "Return a + b.")},
-    {"sub", FAST(sub), METH_FASTCALL | METH_KEYWORDS, ARITHMETIC(sub, "Return a - b.")},
-    {"mul", FAST(mul), METH_FASTCALL | METH_KEYWORDS, ARITHMETIC(mul, "Return a * b.")},
-    {"div", FAST(divide), METH_FASTCALL | METH_KEYWORDS, ARITHMETIC(div, "Return a / b, of integers truncated.")},
+    {"add", FH_FAST(add), METH_FASTCALL | METH_KEYWORDS, ARITHMETIC(add, "Return a + b.")},
+    {"sub", FH_FAST(sub), METH_FASTCALL | METH_KEYWORDS, ARITHMETIC(sub, "Return a - b.")},
+    {"mul", FH_FAST(mul), METH_FASTCALL | METH_KEYWORDS, ARITHMETIC(mul, "Return a * b.")},
+    {"div", FH_FAST(divide), METH_FASTCALL | METH_KEYWORDS, ARITHMETIC(div, "Return a / b, of integers truncated.")},
     {"_plain", plain, METH_O, NULL},
     {"_begin", begin, METH_VARARGS, NULL},
     {"_enter", enter_call, METH_NOARGS, NULL},

@@ -14,6 +14,7 @@
 #include "core/dtype.h"
 #include "core/fault.h"
 #include "fucina.h"
+#include "python/pass_on.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -171,23 +172,6 @@ enum {
 
 static PyObject *python_layer[FUNCTIONS]; /* the complete functions */
 
-static PyObject *by_python(int function, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames) {
-    const Py_ssize_t names = kwnames ? PyTuple_Size(kwnames) : 0;
-    PyObject *result = NULL, *tuple = PyTuple_New(nargs), *keywords = names ? PyDict_New() : NULL;
-    if (!tuple || (names && !keywords)) goto end;
-    for (Py_ssize_t k = 0; k < nargs; k++) {
-        Py_INCREF(args[k]);
-        PyTuple_SetItem(tuple, k, args[k]);
-    }
-    for (Py_ssize_t k = 0; k < names; k++)
-        if (PyDict_SetItem(keywords, PyTuple_GetItem(kwnames, k), args[nargs + k]) != 0) goto end;
-    result = PyObject_Call(python_layer[function], tuple, keywords);
-end:
-    Py_XDECREF(tuple);
-    Py_XDECREF(keywords);
-    return result;
-}
-
 #define X(name, pattern, condition, kernel)                                                                                 \
     static PyObject *entry_##name(PyObject *module, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames) {           \
         struct call call;                                                                                                   \
@@ -202,7 +186,7 @@ end:
             PyBuffer_Release(&call.out);                                                                                    \
             if (status == FC_OK) Py_RETURN_NONE;                                                                            \
         }                                                                                                                   \
-        return by_python(FILL_##name, args, nargs, kwnames);                                                                \
+        return pass_on(python_layer[FILL_##name], args, nargs, kwnames);                                                                \
     }
 FC_FILLS(X)
 #undef X
@@ -212,7 +196,7 @@ static PyObject *entry_at(PyObject *module, PyObject *const *args, Py_ssize_t na
     (void)module;
     if (nargs == 2 && !kwnames && take_u64(args[0], &seed) && take_u64(args[1], &i))
         return PyLong_FromUnsignedLongLong(fc_at(seed, i));
-    return by_python(FUNCTION_at, args, nargs, kwnames);
+    return pass_on(python_layer[FUNCTION_at], args, nargs, kwnames);
 }
 
 static int scalar_index(PyObject *dtype) {
@@ -288,7 +272,7 @@ static PyObject *entry_cast_array(PyObject *module, PyObject *const *args, Py_ss
     if (result) return result;
     Py_DECREF(out);
 python:
-    return by_python(FUNCTION_cast_array, args, nargs, kwnames);
+    return pass_on(python_layer[FUNCTION_cast_array], args, nargs, kwnames);
 }
 
 static PyMethodDef functions[FUNCTIONS] = {

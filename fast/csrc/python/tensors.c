@@ -1,5 +1,6 @@
 /* Tensor objects: a reference to a storage with a shape, strides and an offset; what of them has to be quick. */
 #include "python/handles.h"
+#include "python/pass_on.h"
 #include "core/fault.h"
 #include <string.h>
 
@@ -291,25 +292,6 @@ static PyObject *plain_view(const fh_tensor *t, PyObject *shape, PyObject *strid
     return NULL;
 }
 
-/* Call a method of the Python layer with the arguments as they came. */
-static PyObject *by_python(PyObject *self, PyObject *name, PyObject *const *args, Py_ssize_t count, PyObject *names) {
-    const Py_ssize_t named = names ? PyTuple_Size(names) : 0;
-    PyObject *method = PyObject_GetAttr(self, name), *positional = PyTuple_New(count), *keywords = PyDict_New(), *result = NULL;
-    if (!method || !positional || !keywords) goto end;
-    for (Py_ssize_t k = 0; k < count; k++) {
-        Py_INCREF(args[k]);
-        PyTuple_SetItem(positional, k, args[k]);
-    }
-    for (Py_ssize_t k = 0; k < named; k++)
-        if (PyDict_SetItem(keywords, PyTuple_GetItem(names, k), args[count + k])) goto end;
-    result = PyObject_Call(method, positional, keywords);
-end:
-    Py_XDECREF(method);
-    Py_XDECREF(positional);
-    Py_XDECREF(keywords);
-    return result;
-}
-
 /* Clause: TENSOR-VIEW-3 */
 static PyObject *view_with_strides(PyObject *self, PyObject *const *args, Py_ssize_t count, PyObject *names) {
     FH_REQUIRE_USABLE(self);
@@ -317,7 +299,7 @@ static PyObject *view_with_strides(PyObject *self, PyObject *const *args, Py_ssi
         PyObject *view = plain_view(of(self), args[0], args[1], 0);
         if (view || PyErr_Occurred()) return view;
     }
-    return by_python(self, slow_strides, args, count, names);
+    return pass_on_to_method(self, slow_strides, args, count, names);
 }
 static PyObject *view_with_strides_offset(PyObject *self, PyObject *const *args, Py_ssize_t count, PyObject *names) {
     size_t delta;
@@ -326,7 +308,7 @@ static PyObject *view_with_strides_offset(PyObject *self, PyObject *const *args,
         PyObject *view = plain_view(of(self), args[0], args[1], delta);
         if (view || PyErr_Occurred()) return view;
     }
-    return by_python(self, slow_offset, args, count, names);
+    return pass_on_to_method(self, slow_offset, args, count, names);
 }
 
 /* Clause: TENSOR-VIEW-4 */
@@ -407,7 +389,6 @@ static Py_ssize_t length(PyObject *self) {
     return -1;
 }
 
-#define FAST FH_FAST
 static PyMethodDef methods[] = {
     {"rank", get_rank, METH_NOARGS, "rank($self)\n--\n\nReturn the number of axes.\n\nClauses: TENSOR-GEOM-1"},
     {"len", get_len, METH_NOARGS, "len($self)\n--\n\nReturn the number of logical elements; Overflow from 2^64 on.\n\nClauses: TENSOR-GEOM-1"},
@@ -415,17 +396,17 @@ static PyMethodDef methods[] = {
     {"is_contiguous", is_contiguous, METH_NOARGS, "is_contiguous($self)\n--\n\nReturn whether the strides are exactly the row-major ones.\n\nClauses: TENSOR-GEOM-2"},
     {"can_take_in_place", can_take_in_place, METH_NOARGS, "can_take_in_place($self)\n--\n\nReturn whether an operation that consumes it may write into its storage.\n\nClauses: TENSOR-TAKE-1"},
     {"clone_view", clone_view, METH_NOARGS, "clone_view($self)\n--\n\nReturn the same view once more.\n\nClauses: TENSOR-VIEW-1"},
-    {"reshape", FAST(reshape), METH_FASTCALL | METH_KEYWORDS, "reshape($self, new_shape)\n--\n\nReturn a contiguous tensor in another shape.\n\nClauses: TENSOR-VIEW-2, TENSOR-BLOCK-2"},
-    {"view_with_strides", FAST(view_with_strides), METH_FASTCALL | METH_KEYWORDS, "view_with_strides($self, shape, strides)\n--\n\nReturn a view from the tensor's first element on.\n\nClauses: TENSOR-VIEW-3, TENSOR-BLOCK-2"},
-    {"view_with_strides_offset", FAST(view_with_strides_offset), METH_FASTCALL | METH_KEYWORDS, "view_with_strides_offset($self, shape, strides, offset_delta)\n--\n\nReturn a view from offset_delta storage elements after the tensor's first on.\n\nClauses: TENSOR-VIEW-3, TENSOR-BLOCK-2"},
-    {"broadcast_to", FAST(broadcast_to), METH_FASTCALL | METH_KEYWORDS, "broadcast_to($self, target_shape)\n--\n\nReturn a view that repeats the tensor to a shape.\n\nClauses: TENSOR-VIEW-4"},
+    {"reshape", FH_FAST(reshape), METH_FASTCALL | METH_KEYWORDS, "reshape($self, new_shape)\n--\n\nReturn a contiguous tensor in another shape.\n\nClauses: TENSOR-VIEW-2, TENSOR-BLOCK-2"},
+    {"view_with_strides", FH_FAST(view_with_strides), METH_FASTCALL | METH_KEYWORDS, "view_with_strides($self, shape, strides)\n--\n\nReturn a view from the tensor's first element on.\n\nClauses: TENSOR-VIEW-3, TENSOR-BLOCK-2"},
+    {"view_with_strides_offset", FH_FAST(view_with_strides_offset), METH_FASTCALL | METH_KEYWORDS, "view_with_strides_offset($self, shape, strides, offset_delta)\n--\n\nReturn a view from offset_delta storage elements after the tensor's first on.\n\nClauses: TENSOR-VIEW-3, TENSOR-BLOCK-2"},
+    {"broadcast_to", FH_FAST(broadcast_to), METH_FASTCALL | METH_KEYWORDS, "broadcast_to($self, target_shape)\n--\n\nReturn a view that repeats the tensor to a shape.\n\nClauses: TENSOR-VIEW-4"},
     {"data", fh_data, METH_NOARGS, "data($self)\n--\n\nReturn the elements of a contiguous tensor as an array to write to.\n\nClauses: TENSOR-DATA-1, STORAGE-GEN-1, STORAGE-PIN-1"},
     {"data_const", fh_data_const, METH_NOARGS, "data_const($self)\n--\n\nReturn the elements of a contiguous tensor as an array to read.\n\nClauses: TENSOR-DATA-1, STORAGE-PIN-1"},
     {"data_checked", fh_data, METH_NOARGS, "data_checked($self)\n--\n\nReturn what data() returns: nothing here is unchecked.\n\nClauses: TENSOR-DATA-1"},
     {"data_const_checked", fh_data_const, METH_NOARGS, "data_const_checked($self)\n--\n\nReturn what data_const() returns: nothing here is unchecked.\n\nClauses: TENSOR-DATA-1"},
     {"deinit", deinit, METH_NOARGS, "deinit($self)\n--\n\nGive the reference back; of a tensor that a scope owns, nothing.\n\nClauses: TENSOR-LIFE-1, SCOPE-BORROW-1"},
     {"__enter__", enter, METH_NOARGS, NULL},
-    {"__exit__", FAST(leave), METH_FASTCALL, NULL},
+    {"__exit__", FH_FAST(leave), METH_FASTCALL, NULL},
     {"_is_usable", is_usable, METH_NOARGS, NULL},
     {"_deinit_replaced", deinit_replaced, METH_NOARGS, NULL},
     {"_adopt", adopt, METH_NOARGS, NULL},
