@@ -29,7 +29,6 @@ FC_INLINE u8x16 u8x16_load(const uint8_t *p) {
     memcpy(&x, p, sizeof x);
     return x;
 }
-FC_INLINE u8x16 u8x16_all(uint8_t x) { return (u8x16){x, x, x, x, x, x, x, x, x, x, x, x, x, x, x, x}; }
 FC_INLINE i8x16 i8x16_all(int8_t x) { return (i8x16){x, x, x, x, x, x, x, x, x, x, x, x, x, x, x, x}; }
 /* Eight bytes as a word in the machine's own order: for what is the same in every byte, and goes back to bytes. */
 FC_INLINE uint64_t word_load(const uint8_t *p) {

@@ -2,6 +2,7 @@
  * Encoders of the fp4 formats: an eight-bit float as the scale of a group, and the nearest of fifteen levels (clauses
  * BLOCK-ENCODE-1, BLOCK-SCAN-1, BLOCK-CHUNK-1).
  */
+#include "block/layout.h"
 #include "block/pack.h"
 #include "block/scan.h"
 #include "block_tables.h"
@@ -48,17 +49,17 @@ FC_INLINE int rounded_log2(float top) {
 size_t FC_K(encode_mxfp4)(const float *values, uint8_t *blocks, size_t n, const fc_encoding *how) {
     (void)how;
     const float *x = values;
-    uint8_t *p = blocks;
+    block_mxfp4 *out = (block_mxfp4 *)blocks;
     for (size_t done = 0; done < n; done += FC_BATCH) {
         const size_t count = at_most_a_batch(n - done);
         float top[FC_BATCH];
         f32w_store(top, batch_tops(x, count, 32));
-        for (size_t b = 0; b < count; b++, x += 32, p += 17) {
+        for (size_t b = 0; b < count; b++, x += 32, out++) {
             const int e = top[b] < 0x1p-125f ? 0 : rounded_log2(top[b]) + 125;
-            p[0] = (uint8_t)(e < 0 ? 0 : e > 255 ? 255 : e);
+            out->e[0] = (uint8_t)(e < 0 ? 0 : e > 255 ? 255 : e);
             uint8_t codes[32];
-            nearest_codes(x, 32, f32_value(fc_e8m0_half_f32_bits[p[0]]), codes);
-            pack_nibbles(p + 1, codes, codes + 16, 16);
+            nearest_codes(x, 32, f32_value(fc_e8m0_half_f32_bits[out->e[0]]), codes);
+            pack_nibbles(out->qs, codes, codes + 16, 16);
         }
     }
     return n;
@@ -83,19 +84,19 @@ FC_INLINE uint8_t scale_byte(float y) {
 size_t FC_K(encode_nvfp4)(const float *values, uint8_t *blocks, size_t n, const fc_encoding *how) {
     (void)how;
     const float *x = values;
-    uint8_t *p = blocks;
+    block_nvfp4 *out = (block_nvfp4 *)blocks;
     enum { BLOCKS = FC_BATCH / 4 };
     for (size_t done = 0; done < n; done += BLOCKS) {
         const size_t count = n - done < BLOCKS ? n - done : BLOCKS;
         const f32w tops = batch_tops(x, 4 * count, 16);
         float y[FC_BATCH];
         f32w_store(y, FC_PLANT(NVFP4_SIXTH, tops / f32w_all(6), tops * f32w_all(1.0f / 6)));
-        for (size_t b = 0; b < count; b++, p += 36)
+        for (size_t b = 0; b < count; b++, out++)
             for (size_t s = 0; s < 4; s++, x += 16) {
-                p[s] = scale_byte(y[4 * b + s]);
+                out->d[s] = scale_byte(y[4 * b + s]);
                 uint8_t codes[16];
-                nearest_codes(x, 16, f32_value(fc_ue4m3_half_f32_bits[p[s]]), codes);
-                pack_nibbles(p + 4 + 8 * s, codes, codes + 8, 8);
+                nearest_codes(x, 16, f32_value(fc_ue4m3_half_f32_bits[out->d[s]]), codes);
+                pack_nibbles(out->qs + 8 * s, codes, codes + 8, 8);
             }
     }
     return n;

@@ -4,6 +4,7 @@
  */
 #include "block/bytes.h"
 #include "block/groups.h"
+#include "block/layout.h"
 #include "block/round.h"
 #include "block/scan.h"
 #include "block/search_one.h"
@@ -33,8 +34,8 @@ FC_INLINE void pack_q3_k_scales(uint8_t *p, const uint8_t *scales) {
 size_t FC_K(encode_q3_k)(const float *values, uint8_t *blocks, size_t n, const fc_encoding *how) {
     (void)how;
     const float *x = values;
-    uint8_t *p = blocks;
-    for (size_t block = 0; block < n; block++, x += SIZE, p += 110) {
+    block_q3_k *out = (block_q3_k *)blocks;
+    for (size_t block = 0; block < n; block++, x += SIZE, out++) {
         float scale[GROUPS];
         f32w provisional[GROUPS / FC_WIDE][GROUP];
         for (int v = 0; v < GROUPS / FC_WIDE; v += HALVES) {
@@ -55,13 +56,13 @@ size_t FC_K(encode_q3_k)(const float *values, uint8_t *blocks, size_t n, const f
             else
                 divided_codes(x + GROUP * g, GROUP, 0, divisor, -4, 3, codes + GROUP * g);
         }
-        pack_bit_planes(p, codes, 2);
-        for (int i = 0; FC_PLANTED(HMASK_POLARITY) && i < 32; i++) p[i] ^= 255;
+        pack_bit_planes(out->hmask, codes, 2);
+        for (int i = 0; FC_PLANTED(HMASK_POLARITY) && i < 32; i++) out->hmask[i] ^= 255;
         split_codes(codes, SIZE, 2, codes, high);
-        pack_planes(p + 32, codes);
-        pack_planes(p + 64, codes + 128);
-        pack_q3_k_scales(p + 96, scales);
-        write_u16(p + 108, d);
+        pack_planes(out->qs, codes);
+        pack_planes(out->qs + 32, codes + 128);
+        pack_q3_k_scales(out->scales, scales);
+        write_u16(out->d, d);
     }
     return n;
 }
@@ -70,8 +71,8 @@ size_t FC_K(encode_q3_k)(const float *values, uint8_t *blocks, size_t n, const f
 size_t FC_K(encode_q6_k)(const float *values, uint8_t *blocks, size_t n, const fc_encoding *how) {
     (void)how;
     const float *x = values;
-    uint8_t *p = blocks;
-    for (size_t block = 0; block < n; block++, x += SIZE, p += 210) {
+    block_q6_k *out = (block_q6_k *)blocks;
+    for (size_t block = 0; block < n; block++, x += SIZE, out++) {
         float scale[GROUPS], multiplier[GROUPS];
         for (int v = 0; v < GROUPS / FC_WIDE; v += HALVES) {
             f32w turned[HALVES][GROUP], found[HALVES], t[HALVES];
@@ -84,7 +85,7 @@ size_t FC_K(encode_q6_k)(const float *values, uint8_t *blocks, size_t n, const f
         }
         const float ext = extreme(scale);
         if (__builtin_fabsf(ext) < 1e-15f) {
-            memset(p, 0, 210);
+            memset(out, 0, sizeof *out);
             continue;
         }
         const float f = -128 / ext;
@@ -92,8 +93,8 @@ size_t FC_K(encode_q6_k)(const float *values, uint8_t *blocks, size_t n, const f
         uint8_t codes[SIZE], low[SIZE], high[SIZE];
         for (int g = 0; g < GROUPS; g++) {
             const int32_t k = even(f * scale[g]);
-            p[192 + g] = (uint8_t)(k < 127 ? k : 127);
-            const float divisor = widened(d) * (float)(int8_t)p[192 + g], t = multiplier[g];
+            out->scales[g] = (uint8_t)(k < 127 ? k : 127);
+            const float divisor = widened(d) * (float)(int8_t)out->scales[g], t = multiplier[g];
             if (divisor != 0)
                 divided_codes(x + GROUP * g, GROUP, 0, divisor, -32, 31, codes + GROUP * g);
             else if (t != 0)
@@ -102,11 +103,11 @@ size_t FC_K(encode_q6_k)(const float *values, uint8_t *blocks, size_t n, const f
                 memset(codes + GROUP * g, 0, GROUP);
         }
         split_codes(codes, SIZE, 4, low, high);
-        pack_nibbles(p, low, low + 64, 64);
-        pack_nibbles(p + 64, low + 128, low + 192, 64);
-        pack_planes(p + 128, high);
-        pack_planes(p + 160, high + 128);
-        write_u16(p + 208, d);
+        pack_nibbles(out->ql, low, low + 64, 64);
+        pack_nibbles(out->ql + 64, low + 128, low + 192, 64);
+        pack_planes(out->qh, high);
+        pack_planes(out->qh + 32, high + 128);
+        write_u16(out->d, d);
     }
     return n;
 }
@@ -115,15 +116,15 @@ size_t FC_K(encode_q6_k)(const float *values, uint8_t *blocks, size_t n, const f
 size_t FC_K(encode_q8_k)(const float *values, uint8_t *blocks, size_t n, const fc_encoding *how) {
     (void)how;
     const float *x = values;
-    uint8_t *p = blocks;
+    block_q8_k *out = (block_q8_k *)blocks;
     for (size_t done = 0; done < n; done += FC_BATCH) {
         const size_t count = at_most_a_batch(n - done);
         float factor[FC_BATCH];
         f32w_store(factor, f32w_all(-127) / batch_peaks(x, count, SIZE));
-        for (size_t b = 0; b < count; b++, x += SIZE, p += 292) {
+        for (size_t b = 0; b < count; b++, x += SIZE, out++) {
             const float f = factor[b];
             if (!(__builtin_fabsf(f) < __builtin_inff())) { /* a block of zeros, or so small that the factor overflows */
-                memset(p, 0, 292);
+                memset(out, 0, sizeof *out);
                 continue;
             }
             for (int j = 0; j < GROUPS; j++) {
@@ -133,12 +134,12 @@ size_t FC_K(encode_q8_k)(const float *values, uint8_t *blocks, size_t n, const f
                     codes[i] = clamped_w(FC_PLANT(Q8_K_HALF_AWAY, even_w(v), away_w(v)), -128, 127);
                     sums += codes[i];
                 }
-                store_codes(p + 4 + 16 * j, codes);
+                store_codes(out->qs + 16 * j, codes);
                 int32_t sum = 0;
                 for (int i = 0; i < FC_WIDE; i++) sum += sums[i];
-                write_u16(p + 260 + 2 * j, (uint16_t)sum);
+                write_u16(out->bsums + 2 * j, (uint16_t)sum);
             }
-            write_u32(p, f32_bits(1 / f));
+            write_u32(out->d, f32_bits(1 / f));
         }
     }
     return n;

@@ -4,6 +4,7 @@
  */
 #include "block/bytes.h"
 #include "block/groups.h"
+#include "block/layout.h"
 #include "block/round.h"
 #include "block/search_min.h"
 #include "core/kernels.h"
@@ -66,8 +67,8 @@ size_t FC_K(encode_q2_k)(const float *values, uint8_t *blocks, size_t n, const f
     (void)how;
     static const min_search search = {.n = 16, .top = 3, .start = -0.5f, .last = 15, .square = 0};
     const float *x = values;
-    uint8_t *p = blocks;
-    for (size_t block = 0; block < n; block++, x += SIZE, p += 84) {
+    block_q2_k *out = (block_q2_k *)blocks;
+    for (size_t block = 0; block < n; block++, x += SIZE, out++) {
         group_fits fits;
         for (int g = 0; g < 16; g += AT_A_TIME) fit_groups(x + 16 * g, &search, 0, &fits, g);
         const float most = largest(fits.scale, 16), deepest = largest(fits.minimum, 16);
@@ -75,13 +76,14 @@ size_t FC_K(encode_q2_k)(const float *values, uint8_t *blocks, size_t n, const f
         uint8_t codes[SIZE];
         for (int j = 0; j < 16; j++) {
             const int32_t us = most > 0 ? even(15 / most * fits.scale[j]) : 0, um = deepest > 0 ? even(15 / deepest * fits.minimum[j]) : 0;
-            p[j] = (uint8_t)((uint32_t)us | (uint32_t)um << 4);
-            group_codes(x + 16 * j, 16, 3, widened(d) * (float)(p[j] & 15), widened(dmin) * (float)(p[j] >> 4), &fits, j, codes + 16 * j);
+            out->scales[j] = (uint8_t)((uint32_t)us | (uint32_t)um << 4);
+            const float scale = widened(d) * (float)(out->scales[j] & 15), minimum = widened(dmin) * (float)(out->scales[j] >> 4);
+            group_codes(x + 16 * j, 16, 3, scale, minimum, &fits, j, codes + 16 * j);
         }
-        pack_planes(p + 16, codes);
-        pack_planes(p + 48, codes + 128);
-        write_u16(p + 80, d);
-        write_u16(p + 82, dmin);
+        pack_planes(out->qs, codes);
+        pack_planes(out->qs + 32, codes + 128);
+        write_u16(out->d, d);
+        write_u16(out->dmin, dmin);
     }
     return n;
 }
@@ -101,8 +103,9 @@ FC_INLINE void pack_k_scales(uint8_t *p, const uint8_t *scales, const uint8_t *m
     }
 }
 
-/* d, dmin and the scales of a q4_k or q5_k block, and its 256 codes, from what was found for groups first, first + 1, ... */
-FC_INLINE void encode_eight_groups(const float *x, uint8_t *p, int top, const group_fits *fits, int first, uint8_t *codes) {
+/* d, dmin and the scales of a q4_k or q5_k block, which begin alike, and its 256 codes, from what was found for groups first,
+   first + 1, ... */
+FC_INLINE void encode_eight_groups(const float *x, block_q4_k *out, int top, const group_fits *fits, int first, uint8_t *codes) {
     const float most = largest(fits->scale + first, 8), deepest = largest(fits->minimum + first, 8);
     const float f = most > 0 ? 63 / most : 0, g = deepest > 0 ? 63 / deepest : 0;
     const uint16_t d = f16_of(most / 63), dmin = f16_of(deepest / 63);
@@ -112,9 +115,9 @@ FC_INLINE void encode_eight_groups(const float *x, uint8_t *p, int top, const gr
         minima[j] = six_bits(g * fits->minimum[first + j]);
         group_codes(x + 32 * j, 32, top, widened(d) * (float)scales[j], widened(dmin) * (float)minima[j], fits, first + j, codes + 32 * j);
     }
-    write_u16(p, d);
-    write_u16(p + 2, dmin);
-    pack_k_scales(p + 4, scales, minima);
+    write_u16(out->d, d);
+    write_u16(out->dmin, dmin);
+    pack_k_scales(out->scales, scales, minima);
 }
 
 typedef void finish_block(uint8_t *p, uint8_t *codes);
@@ -135,7 +138,7 @@ FC_INLINE size_t encode_with_minima(const float *x, uint8_t *p, size_t n, size_t
         fit_groups(from, search, 1, &fits, 0);
         for (size_t b = 0; b < count; b++, x += SIZE, p += bytes) {
             uint8_t codes[SIZE];
-            encode_eight_groups(x, p, search->top, &fits, (int)(8 * b), codes);
+            encode_eight_groups(x, (block_q4_k *)p, search->top, &fits, (int)(8 * b), codes);
             finish(p, codes);
         }
     }
@@ -143,26 +146,28 @@ FC_INLINE size_t encode_with_minima(const float *x, uint8_t *p, size_t n, size_t
 }
 
 FC_INLINE void finish_q4_k(uint8_t *p, uint8_t *codes) {
-    for (int run = 0; run < 4; run++) pack_nibbles(p + 16 + 32 * run, codes + 64 * run, codes + 64 * run + 32, 32);
+    block_q4_k *out = (block_q4_k *)p;
+    for (int run = 0; run < 4; run++) pack_nibbles(out->qs + 32 * run, codes + 64 * run, codes + 64 * run + 32, 32);
 }
 
 /* Clauses: BLOCK-Q4K-2 */
 size_t FC_K(encode_q4_k)(const float *values, uint8_t *blocks, size_t n, const fc_encoding *how) {
     (void)how;
     static const min_search search = {.n = 32, .top = 15, .start = -1.0f, .last = 20, .square = 1};
-    return encode_with_minima(values, blocks, n, 144, &search, finish_q4_k);
+    return encode_with_minima(values, blocks, n, FC_BYTES_q4_k, &search, finish_q4_k);
 }
 
 FC_INLINE void finish_q5_k(uint8_t *p, uint8_t *codes) {
+    block_q5_k *out = (block_q5_k *)p;
     uint8_t high[SIZE];
-    pack_bit_planes(p + 16, codes, 4);
+    pack_bit_planes(out->qh, codes, 4);
     split_codes(codes, SIZE, 4, codes, high);
-    for (int run = 0; run < 4; run++) pack_nibbles(p + 48 + 32 * run, codes + 64 * run, codes + 64 * run + 32, 32);
+    for (int run = 0; run < 4; run++) pack_nibbles(out->qs + 32 * run, codes + 64 * run, codes + 64 * run + 32, 32);
 }
 
 /* Clauses: BLOCK-Q5K-2 */
 size_t FC_K(encode_q5_k)(const float *values, uint8_t *blocks, size_t n, const fc_encoding *how) {
     (void)how;
     static const min_search search = {.n = 32, .top = 31, .start = -0.5f, .last = 15, .square = 1};
-    return encode_with_minima(values, blocks, n, 176, &search, finish_q5_k);
+    return encode_with_minima(values, blocks, n, FC_BYTES_q5_k, &search, finish_q5_k);
 }

@@ -3,6 +3,7 @@
  * BLOCK-ROUND-1, BLOCK-CHUNK-1).  Blocks are scanned side by side; the codes are made element by element.
  */
 #include "block/bytes.h"
+#include "block/layout.h"
 #include "block/pack.h"
 #include "block/scan.h"
 #include "core/fault.h"
@@ -48,7 +49,7 @@ FC_INLINE size_t encode_signed(const float *x, uint8_t *p, size_t n, int five) {
         const f32w d = batch_peaks(x, count, 32) / f32w_all(-top);
         f32w_store(scale, d);
         f32w_store(inverse, inverse_w(d));
-        for (size_t b = 0; b < count; b++, x += 32, p += five ? 22 : 18) {
+        for (size_t b = 0; b < count; b++, x += 32, p += five ? FC_BYTES_q5_0 : FC_BYTES_q4_0) {
             uint8_t bytes[32];
             for (int i = 0; i < 32; i += 16) {
                 i32w codes[FC_SIXTEEN];
@@ -88,7 +89,7 @@ FC_INLINE size_t encode_offset(const float *x, uint8_t *p, size_t n, int five) {
         f32w_store(least, range.lo);
         f32w_store(scale, d);
         f32w_store(inverse, inverse_w(d));
-        for (size_t b = 0; b < count; b++, x += 32, p += five ? 24 : 20) {
+        for (size_t b = 0; b < count; b++, x += 32, p += five ? FC_BYTES_q5_1 : FC_BYTES_q4_1) {
             uint8_t bytes[32];
             for (int i = 0; i < 32; i += 16) {
                 i32w codes[FC_SIXTEEN];
@@ -126,7 +127,7 @@ FC_INLINE size_t encode_bytes(const float *x, uint8_t *p, size_t n, int with_sum
         const f32w tops = batch_tops(x, count, 32), d = tops / f32w_all(127);
         f32w_store(scale, d);
         f32w_store(inverse, FC_PLANT(RECIPROCAL_OF_TOP, inverse_w(d), f32w_all(127) * inverse_w(tops)));
-        for (size_t b = 0; b < count; b++, x += 32, p += with_sum ? 36 : 34) {
+        for (size_t b = 0; b < count; b++, x += 32, p += with_sum ? FC_BYTES_q8_1 : FC_BYTES_q8_0) {
             i32w sums = i32w_all(0);
             for (int i = 0; i < 32; i += 16) {
                 i32w codes[FC_SIXTEEN];
@@ -175,17 +176,17 @@ FC_INLINE f32w batch_means(const float *x, size_t count) {
 size_t FC_K(encode_q1_0)(const float *values, uint8_t *blocks, size_t n, const fc_encoding *how) {
     (void)how;
     const float *x = values;
-    uint8_t *p = blocks;
+    block_q1_0 *out = (block_q1_0 *)blocks;
     for (size_t done = 0; done < n; done += FC_BATCH) {
         const size_t count = at_most_a_batch(n - done);
         float mean[FC_BATCH];
         f32w_store(mean, count == FC_BATCH ? batch_means(x, FC_BATCH) : batch_means(x, count));
-        for (size_t b = 0; b < count; b++, x += 128, p += 18) {
-            write_u16(p, f16_of(mean[b]));
+        for (size_t b = 0; b < count; b++, x += 128, out++) {
+            write_u16(out->d, f16_of(mean[b]));
             for (int i = 0; i < 128; i += 8) {
                 uint32_t bits = 0;
                 for (int j = 0; j < 8; j += FC_WIDE) bits |= lane_bits_w(f32w_load(x + i + j) >= f32w_all(0)) << j;
-                p[2 + i / 8] = (uint8_t)bits;
+                out->qs[i / 8] = (uint8_t)bits;
             }
         }
     }
@@ -196,14 +197,14 @@ size_t FC_K(encode_q1_0)(const float *values, uint8_t *blocks, size_t n, const f
 size_t FC_K(encode_q2_0)(const float *values, uint8_t *blocks, size_t n, const fc_encoding *how) {
     (void)how;
     const float *x = values;
-    uint8_t *p = blocks;
+    block_q2_0 *out = (block_q2_0 *)blocks;
     for (size_t done = 0; done < n; done += FC_BATCH) {
         const size_t count = at_most_a_batch(n - done);
         float scale[FC_BATCH], inverse[FC_BATCH];
         const f32w d = batch_tops(x, count, 128);
         f32w_store(scale, d);
         f32w_store(inverse, inverse_w(d));
-        for (size_t b = 0; b < count; b++, x += 128, p += 34) {
+        for (size_t b = 0; b < count; b++, x += 128, out++) {
             uint8_t bytes[128];
             for (int i = 0; i < 128; i += 16) {
                 i32w codes[FC_SIXTEEN];
@@ -211,8 +212,8 @@ size_t FC_K(encode_q2_0)(const float *values, uint8_t *blocks, size_t n, const f
                     codes[j] = away_within(f32w_load(x + i + FC_WIDE * j) * f32w_all(inverse[b]), -1, 2) + i32w_all(1);
                 store_codes(bytes + i, codes);
             }
-            write_u16(p, f16_of(scale[b]));
-            for (int i = 0; i < 32; i++) p[2 + i] = pairs_of_bytes(bytes + 4 * i);
+            write_u16(out->d, f16_of(scale[b]));
+            for (int i = 0; i < 32; i++) out->qs[i] = pairs_of_bytes(bytes + 4 * i);
         }
     }
     return n;

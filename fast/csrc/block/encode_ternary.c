@@ -3,6 +3,7 @@
  * BLOCK-ROUND-1, BLOCK-CHUNK-1).
  */
 #include "block/bytes.h"
+#include "block/layout.h"
 #include "block/pack.h"
 #include "block/scan.h"
 #include "core/fault.h"
@@ -25,19 +26,19 @@ FC_INLINE void ternary_codes(const float *x, float inverse, uint8_t *bytes) {
 /* Clauses: BLOCK-TQ20-2, BLOCK-SCALE-1 */
 size_t FC_K(encode_tq2_0)(const float *values, uint8_t *blocks, size_t n, const fc_encoding *how) {
     const float *x = values, given = how->scale;
-    uint8_t *p = blocks;
+    block_tq2_0 *out = (block_tq2_0 *)blocks;
     for (size_t done = 0; done < n; done += FC_BATCH) {
         const size_t count = at_most_a_batch(n - done);
         const f32w d = given != 0 ? f32w_all(given) : batch_tops(x, count, SIZE);
         float scale[FC_BATCH], inverse[FC_BATCH];
         f32w_store(scale, d);
         f32w_store(inverse, inverse_w(d));
-        for (size_t b = 0; b < count; b++, x += SIZE, p += 66) {
+        for (size_t b = 0; b < count; b++, x += SIZE, out++) {
             uint8_t codes[SIZE];
             ternary_codes(x, inverse[b], codes);
-            pack_planes(p, codes);
-            pack_planes(p + 32, codes + 128);
-            write_u16(p + 64, f16_of(scale[b]));
+            pack_planes(out->qs, codes);
+            pack_planes(out->qs + 32, codes + 128);
+            write_u16(out->d, f16_of(scale[b]));
         }
     }
     return n;
@@ -60,20 +61,20 @@ FC_INLINE void pack_digits(uint8_t *p, const uint8_t *codes, int m, int digits) 
 size_t FC_K(encode_tq1_0)(const float *values, uint8_t *blocks, size_t n, const fc_encoding *how) {
     (void)how;
     const float *x = values;
-    uint8_t *p = blocks;
+    block_tq1_0 *out = (block_tq1_0 *)blocks;
     for (size_t done = 0; done < n; done += FC_BATCH) {
         const size_t count = at_most_a_batch(n - done);
         const f32w d = batch_tops(x, count, SIZE);
         float scale[FC_BATCH], inverse[FC_BATCH];
         f32w_store(scale, d);
         f32w_store(inverse, inverse_w(d));
-        for (size_t b = 0; b < count; b++, x += SIZE, p += 54) {
+        for (size_t b = 0; b < count; b++, x += SIZE, out++) {
             uint8_t codes[SIZE];
             ternary_codes(x, inverse[b], codes);
-            pack_digits(p, codes, 32, 5);
-            pack_digits(p + 32, codes + 160, 16, 5);
-            pack_digits(p + 48, codes + 240, 4, 4);
-            write_u16(p + 52, f16_of(scale[b]));
+            pack_digits(out->qs, codes, 32, 5);
+            pack_digits(out->qs + 32, codes + 160, 16, 5);
+            pack_digits(out->qh, codes + 240, 4, 4);
+            write_u16(out->d, f16_of(scale[b]));
         }
     }
     return n;

@@ -11,15 +11,8 @@
 #include <immintrin.h>
 #endif
 
-#if defined(__GNUC__) && !defined(__clang__)
-#pragma GCC diagnostic ignored "-Wpsabi" /* vectors are passed between inlined functions only */
-#endif
-
 typedef float f32x8 __attribute__((vector_size(32)));
 typedef int32_t i32x8 __attribute__((vector_size(32)));
-typedef uint32_t u32x8 __attribute__((vector_size(32)));
-typedef uint8_t u8x8 __attribute__((vector_size(8)));
-typedef int8_t i8x8 __attribute__((vector_size(8)));
 
 FC_INLINE f32x8 f32x8_load(const float *p) {
     f32x8 x;
@@ -27,11 +20,6 @@ FC_INLINE f32x8 f32x8_load(const float *p) {
     return x;
 }
 FC_INLINE void f32x8_store(float *p, f32x8 x) { memcpy(p, &x, sizeof x); }
-FC_INLINE u8x8 u8x8_load(const uint8_t *p) {
-    u8x8 x;
-    memcpy(&x, p, sizeof x);
-    return x;
-}
 FC_INLINE f32x8 f32x8_all(float x) { return (f32x8){x, x, x, x, x, x, x, x}; }
 FC_INLINE i32x8 i32x8_all(int32_t x) { return (i32x8){x, x, x, x, x, x, x, x}; }
 

@@ -18,7 +18,6 @@
 #endif
 typedef float f32w __attribute__((vector_size(4 * FC_WIDE)));
 typedef int32_t i32w __attribute__((vector_size(4 * FC_WIDE)));
-typedef uint16_t u16w __attribute__((vector_size(2 * FC_WIDE)));
 
 FC_INLINE f32w f32w_load(const float *p) {
     f32w x;
@@ -26,17 +25,7 @@ FC_INLINE f32w f32w_load(const float *p) {
     return x;
 }
 FC_INLINE void f32w_store(float *p, f32w x) { memcpy(p, &x, sizeof x); }
-FC_INLINE i32w i32w_load(const int32_t *p) {
-    i32w x;
-    memcpy(&x, p, sizeof x);
-    return x;
-}
 FC_INLINE void i32w_store(int32_t *p, i32w x) { memcpy(p, &x, sizeof x); }
-FC_INLINE i32w i32w_load_u16(const uint16_t *p) {
-    u16w x;
-    memcpy(&x, p, sizeof x);
-    return __builtin_convertvector(x, i32w);
-}
 FC_INLINE f32w f32w_all(float x) { return (f32w){0} + x; }
 FC_INLINE i32w i32w_all(int32_t x) { return (i32w){0} + x; }
 FC_INLINE f32w f32w_of(i32w x) { return __builtin_convertvector(x, f32w); }
