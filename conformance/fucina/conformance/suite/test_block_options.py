@@ -87,10 +87,11 @@ def test_importance_belongs_to_the_columns(impl: Any, dtype: DType) -> None:
 @clause("BLOCK-IMATRIX-1", "BLOCK-CHUNK-1")
 @with_importance
 def test_importance_belongs_to_the_columns_at_any_address(impl: Any, dtype: DType) -> None:
-    # misaligned values may be copied piece by piece, and a piece need not end where a row does
+    # values may be looked at or copied piece by piece, and a piece need not end where a row does
     rows = 7 if quick(impl) else 1
     values, weights = gaussian(768 * rows).reshape(rows, 768), np.abs(gaussian(768, seed=9, scale=1))
-    expected = encode(impl, dtype, values, imatrix=weights)
+    expected = np.concatenate([encode(impl, dtype, row, imatrix=weights) for row in values])
+    assert_blocks(encode(impl, dtype, values, imatrix=weights), expected, dtype, "imatrix, rows at once")
     got = encode(impl, dtype, misaligned(values), imatrix=misaligned(weights))
     assert_blocks(got, expected, dtype, "imatrix, misaligned values")
 
