@@ -6,27 +6,21 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from docutils import nodes
-from records import Cell, Record, Table, missed
+from records import Cell, Record, Speed, Table, missed, versions
 from sphinx.application import Sphinx
 
 RIVALS = {"ggml": "ggml C", "gguf": "gguf", "memcpy": "memcpy"}
 """How the labels of the record begin, and what a table calls them."""
 
 
-class BlockSpeed(Record):
+class BlockSpeed(Speed):
     """``.. block-speed-table:: PART`` - the block formats; PART is ``decode``, ``encode``, ``rows`` or ``calls``."""
 
     file = "bench_blocks.json"
-    required_arguments = 1
 
     def _facts(self, data: Any) -> str:
-        versions = ", ".join(f"{name} {number}" for name, number in data["versions"].items())
-        machine = data["machine"]
         quick = " A short run on a busy machine, with an eighth of the values." if data["quick"] else ""
-        return (
-            f"Recorded {data['date']} on {machine['arch']} ({machine['isa']}), Python {machine['python']}; "
-            f"{versions}. {data['method'][0].upper()}{data['method'][1:]}.{quick}"
-        )
+        return super()._facts(data) + quick
 
     def run(self) -> list[nodes.Node]:
         """Return the table, and before the first part the facts about all."""
@@ -73,9 +67,8 @@ class Weights(Record):
 
     def _facts(self, data: Any) -> str:
         total = sum(t["shape"][0] * t["shape"][1] for t in data["tensors"])
-        versions = ", ".join(f"{name} {number}" for name, number in data["versions"].items())
         return (
-            f"Recorded {data['date']} with {versions}: {len(data['tensors'])} matrices of {data['source']}, "
+            f"Recorded {data['date']} with {versions(data)}: {len(data['tensors'])} matrices of {data['source']}, "
             f"{total:,} weights, file SHA-256 {data['sha256'][:16]}…."
         )
 
@@ -98,11 +91,12 @@ class Peers(Record):
     required_arguments = 1
 
     def _facts(self, data: Any) -> str:
-        versions = ", ".join(f"{name} {number}" for name, number in data["versions"].items())
         ggml = data["ggml"]
         if self.arguments[0] == "agreement":
             there = f"without ggml's C ({ggml['missing']})" if ggml["missing"] else f"ggml's C from {ggml['of']}"
-            return f"Recorded {data['date']} on {data['machine']}: {versions}, {there}, built with {ggml['strict']}."
+            return (
+                f"Recorded {data['date']} on {data['machine']}: {versions(data)}, {there}, built with {ggml['strict']}."
+            )
         rows = sum(sum(f["encode"]["contracted"].values()) for f in data["formats"])
         matrices = sum(f["model"]["contracted"] for f in data["formats"])
         total = sum(f["model"]["matrices"] for f in data["formats"])

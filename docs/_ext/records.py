@@ -144,6 +144,11 @@ class Elsewhere(Record):
         )
 
 
+def versions(data: Any) -> str:
+    """Return the names and versions of the software that a record was made with."""
+    return ", ".join(f"{name} {number}" for name, number in data["versions"].items())
+
+
 def digest(value: str) -> nodes.Node:
     """Return a digest, shortened to what fits a table."""
     return nodes.literal(value, value[:32] + "…")
@@ -155,10 +160,9 @@ class Exhaustive(Record):
     file = "exhaustive.json"
 
     def _facts(self, data: Any) -> str:
-        versions = ", ".join(f"{name} {number}" for name, number in data["versions"].items())
         return (
             f"Recorded {data['date']} on {data['machine']}, levels {', '.join(data['levels'])}: "
-            f"{data['values']:,} values, {data['wrong']} wrong, {data['seconds']} s. Versions: {versions}."
+            f"{data['values']:,} values, {data['wrong']} wrong, {data['seconds']} s. Versions: {versions(data)}."
         )
 
     def _tables(self, data: Any) -> Iterable[Table]:
@@ -198,11 +202,10 @@ class Speed(Record):
     required_arguments = 1
 
     def _facts(self, data: Any) -> str:
-        versions = ", ".join(f"{name} {number}" for name, number in data["versions"].items())
         machine = data["machine"]
         return (
             f"Recorded {data['date']} on {machine['arch']} ({machine['isa']}), Python {machine['python']}; "
-            f"{versions}. {data['method'][0].upper()}{data['method'][1:]}."
+            f"{versions(data)}. {data['method'][0].upper()}{data['method'][1:]}."
         )
 
     def _tables(self, data: Any) -> Iterable[Table]:

@@ -15,7 +15,7 @@ __all__ = ["decode", "decodes", "encode", "encodes"]
 
 def _traits(dtype: DType) -> Any:
     kind = gguf.GGMLQuantizationType.__members__.get(dtype.name.upper())
-    return gguf.quants._type_traits.get(kind)
+    return None if kind is None else gguf.quants._type_traits.get(kind)
 
 
 def decodes(dtype: DType) -> bool:
