@@ -12,6 +12,7 @@ import pytest
 from fucina.reference.blocks import iq4, k_scales, one_scale, q3_k, q6_k, q8_k
 from fucina.reference.blocks import scale_and_minimum as sm
 from fucina.reference.blocks.options import PLAIN
+from fucina.reference.blocks.rounding import largest
 from fucina.reference.softfloat import Soft32
 
 ZERO, ONE = Soft32.integer(0), Soft32.integer(1)
@@ -133,9 +134,9 @@ def test_spread_weights() -> None:
 
 
 def test_largest_passes_over_nan_and_below_zero() -> None:
-    assert sm.largest([NAN, *numbers(-1.0, 2.0), NAN, ONE]).to_float() == 2.0
-    assert sm.largest(numbers(-0.0, -1.0)).bits == 0
-    assert sm.largest([ONE, INFINITY]).bits == INFINITY.bits
+    assert largest([NAN, *numbers(-1.0, 2.0), NAN, ONE]).to_float() == 2.0
+    assert largest(numbers(-0.0, -1.0)).bits == 0
+    assert largest([ONE, INFINITY]).bits == INFINITY.bits
 
 
 def test_final_codes_with_a_minimum() -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 from fucina.fast._arguments import known_dtype, whole
 from fucina.fast._shown import integer_shown, shown
-from fucina.spec.errors import IndexOutOfBounds, InvalidDataLength, InvalidInteger, InvalidShape, Overflow
+from fucina.spec.errors import IndexOutOfBounds, InvalidDataLength, InvalidInteger, InvalidShape, Overflow, TensorError
 from fucina.spec.runtime import MAX_RANK
 from fucina.spec.types import GEOMETRY, DType
 
@@ -35,6 +35,16 @@ def tuple_shown(values: tuple[int, ...]) -> str:
     return f"({', '.join(map(integer_shown, values))}{',' if len(values) == 1 else ''})"
 
 
+def _word(name: str, value: Any, negative: type[TensorError], clause: str) -> int:
+    """Return an int in [0, 2^64); ``negative`` is what one below is refused with."""
+    number = whole(name, value, clause)
+    if number < 0:
+        raise negative(f"{name} must not be negative, got {integer_shown(number)}", clause=clause)
+    if number >= _WORD:
+        raise Overflow(f"{name} must lie in [0, 2^64), got {integer_shown(number)}", clause=clause)
+    return number
+
+
 def entries(name: str, values: Any, clause: str) -> tuple[int, ...]:
     """Return the entries of a shape or of strides, each an int in [0, 2^64).
 
@@ -49,15 +59,7 @@ def entries(name: str, values: Any, clause: str) -> tuple[int, ...]:
     """
     if isinstance(values, str | bytes | bytearray) or not isinstance(values, Iterable):
         raise InvalidInteger(f"{name} must be a sequence of integers, got {shown(values)}", clause=clause)
-    found = []
-    for place, value in enumerate(tuple(values)):
-        number = whole(f"{name}[{place}]", value, clause)
-        if number < 0:
-            raise InvalidShape(f"{name}[{place}] must not be negative, got {integer_shown(number)}", clause=clause)
-        if number >= _WORD:
-            raise Overflow(f"{name}[{place}] must lie in [0, 2^64), got {integer_shown(number)}", clause=clause)
-        found.append(number)
-    return tuple(found)
+    return tuple(_word(f"{name}[{at}]", value, InvalidShape, clause) for at, value in enumerate(tuple(values)))
 
 
 def require_rank(name: str, values: tuple[int, ...], clause: str) -> None:
@@ -131,12 +133,7 @@ def length(name: str, value: Any, clause: str) -> int:
 
     Clauses: STORAGE-CREATE-1
     """
-    number = whole(name, value, clause)
-    if number < 0:
-        raise InvalidDataLength(f"{name} must not be negative, got {integer_shown(number)}", clause=clause)
-    if number >= _WORD:
-        raise Overflow(f"{name} must lie in [0, 2^64), got {integer_shown(number)}", clause=clause)
-    return number
+    return _word(name, value, InvalidDataLength, clause)
 
 
 def index(name: str, value: Any, clause: str) -> int:
@@ -149,12 +146,7 @@ def index(name: str, value: Any, clause: str) -> int:
 
     Clauses: TENSOR-VIEW-3
     """
-    number = whole(name, value, clause)
-    if number < 0:
-        raise IndexOutOfBounds(f"{name} must not be negative, got {integer_shown(number)}", clause=clause)
-    if number >= _WORD:
-        raise Overflow(f"{name} must lie in [0, 2^64), got {integer_shown(number)}", clause=clause)
-    return number
+    return _word(name, value, IndexOutOfBounds, clause)
 
 
 def axis_of(axis: Any, rank: int, clause: str) -> int:

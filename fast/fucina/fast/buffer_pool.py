@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 import numpy as np
 
 from fucina.fast._arguments import known_dtype, whole
+from fucina.fast._leaks import deinit_noting
 from fucina.fast._objects import DTYPES, handles
 from fucina.fast._origins import calling_line
 from fucina.fast._shown import integer_shown, shown
@@ -249,14 +250,8 @@ class BufferPool(handles.Pool):
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if self._closed:
-            return
-        try:
-            self.deinit()
-        except LeakedBuffers as leaked:
-            if error is None:
-                raise
-            error.add_note(str(leaked))
+        if not self._closed:
+            deinit_noting(self, error)
 
     def __repr__(self) -> str:
         if self._closed:

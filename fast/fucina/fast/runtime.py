@@ -14,12 +14,13 @@ import numpy as np
 
 from fucina.fast._context_core import Runtime, driven
 from fucina.fast._context_scopes import Scopes
+from fucina.fast._leaks import deinit_noting
 from fucina.fast._moe_scratch import MoeDecodeChainScratchView, MoeDecodeScratchView
 from fucina.fast._prepared import PreparedTensor
 from fucina.fast._scopes import ExecScope
 from fucina.fast._shown import shown
 from fucina.fast.buffer_pool import BufferPool, ScratchLease
-from fucina.spec.errors import DTypeMismatch, LeakedBuffers, NotCopyable
+from fucina.spec.errors import DTypeMismatch, NotCopyable
 from fucina.spec.runtime import LayoutClass, RhsLifetime
 
 if TYPE_CHECKING:
@@ -82,10 +83,7 @@ class ExecContext(Scopes):
         try:
             rt.scopes.close_to(0)
         except BaseException as error:
-            try:
-                rt.buffers.deinit()
-            except LeakedBuffers as leaked:
-                error.add_note(str(leaked))
+            deinit_noting(rt.buffers, error)
             raise
         rt.buffers.deinit()
 
@@ -96,14 +94,8 @@ class ExecContext(Scopes):
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if self._closed:
-            return
-        try:
-            self.deinit()
-        except LeakedBuffers as leaked:
-            if error is None:
-                raise
-            error.add_note(str(leaked))
+        if not self._closed:
+            deinit_noting(self, error)
 
     def __repr__(self) -> str:
         if self._closed:

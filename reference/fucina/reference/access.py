@@ -11,8 +11,8 @@ from fucina.reference.element_buffers import carrier, destination
 from fucina.reference.elements import write
 from fucina.reference.handles import Handle, require_scalar_dtype
 from fucina.reference.layouts import row_major
-from fucina.reference.sizes import index_argument, storage_shape
-from fucina.reference.storage import BufferOf, length_argument
+from fucina.reference.sizes import index_argument, length_argument, storage_shape
+from fucina.reference.storage import BufferOf
 from fucina.spec.errors import (
     IndexOutOfBounds,
     InvalidDataLength,

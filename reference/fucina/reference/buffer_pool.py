@@ -15,9 +15,11 @@ import numpy as np
 
 from fucina.reference.allocation import Bytes, allocate
 from fucina.reference.arguments import dtype_argument, shown, whole
+from fucina.reference.leaks import deinit_noting
 from fucina.reference.loans import FreeList, Ledger
 from fucina.reference.scratch import ScratchLease
-from fucina.reference.storage import BufferOf, Storage, length_argument
+from fucina.reference.sizes import length_argument
+from fucina.reference.storage import BufferOf, Storage
 from fucina.spec.errors import (
     DTypeMismatch,
     InvalidBounds,
@@ -347,14 +349,8 @@ class BufferPool:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if self._closed:
-            return
-        try:
-            self.deinit()
-        except LeakedBuffers as leaked:
-            if error is None:
-                raise
-            error.add_note(str(leaked))
+        if not self._closed:
+            deinit_noting(self, error)
 
     def __repr__(self) -> str:
         if self._closed:

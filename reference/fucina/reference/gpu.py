@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fucina.reference.storage import length_argument
+from fucina.reference.sizes import length_argument
 
 __all__ = [
     "alloc_resident_bytes",

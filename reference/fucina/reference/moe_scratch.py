@@ -9,7 +9,7 @@ import numpy as np
 from fucina.reference.allocation import Bytes, allocate
 from fucina.reference.arguments import shown
 from fucina.reference.geometry import storage
-from fucina.reference.storage import length_argument
+from fucina.reference.sizes import length_argument
 from fucina.spec.errors import ConcurrentUse, DTypeMismatch, InvalidDataLength, InvalidDType, UseAfterDeinit
 from fucina.spec.types import DType
 

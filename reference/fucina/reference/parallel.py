@@ -73,18 +73,6 @@ def _detected() -> int:
     return min([len(logical_cpus()), *(limit for limit in limits if limit is not None)])
 
 
-def schedulable_cores() -> int | None:
-    """Return how many participants can run at once: physical cores, and no more than the budget; None where unknown.
-
-    Clauses: TEAM-SPIN-1
-    """
-    known = [count for count in (physical_cpu_count(), cgroup_cpu_budget()) if count is not None]
-    return min(known) if known else None
-
-
-# -- the environment
-
-
 def env_positive_usize(name: str) -> int | None:
     """Return the value of an environment variable that holds a positive integer, None where it holds anything else.
 

@@ -16,13 +16,14 @@ from fucina.reference.arguments import shown
 from fucina.reference.buffer_pool import BufferPool, ScratchLease
 from fucina.reference.construction import Construction
 from fucina.reference.layout_methods import LayoutMethods
+from fucina.reference.leaks import deinit_noting
 from fucina.reference.moe_scratch import MoeDecodeChainScratchView, MoeDecodeScratchView
 from fucina.reference.prepared import PreparedTensor
 from fucina.reference.raw_operations import RawOperations
 from fucina.reference.scope_methods import ScopeMethods
 from fucina.reference.scopes import ExecScope
 from fucina.reference.substrate import Runtime, driven
-from fucina.spec.errors import DTypeMismatch, LeakedBuffers, NotCopyable
+from fucina.spec.errors import DTypeMismatch, NotCopyable
 from fucina.spec.runtime import LayoutClass, RhsLifetime
 
 if TYPE_CHECKING:
@@ -96,10 +97,7 @@ class ExecContext(Construction, LayoutMethods, RawOperations, ScopeMethods):
             try:
                 rt.scopes.close_down_to(0)
             except BaseException as error:
-                try:
-                    rt.buffers.deinit()
-                except LeakedBuffers as leaked:
-                    error.add_note(str(leaked))
+                deinit_noting(rt.buffers, error)
                 raise
             rt.buffers.deinit()
 
@@ -110,14 +108,8 @@ class ExecContext(Construction, LayoutMethods, RawOperations, ScopeMethods):
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if self._rt.closed:
-            return
-        try:
-            self.deinit()
-        except LeakedBuffers as leaked:
-            if error is None:
-                raise
-            error.add_note(str(leaked))
+        if not self._rt.closed:
+            deinit_noting(self, error)
 
     def __repr__(self) -> str:
         if self._rt.closed:

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from fucina.reference.arguments import dtype_argument, shown, whole
-from fucina.spec.errors import IndexOutOfBounds, InvalidInteger, InvalidShape, Overflow
+from fucina.spec.errors import IndexOutOfBounds, InvalidDataLength, InvalidInteger, InvalidShape, Overflow, TensorError
 from fucina.spec.runtime import MAX_RANK
 from fucina.spec.types import GEOMETRY, DType
 
@@ -22,6 +22,7 @@ __all__ = [
     "element_count",
     "entries_of",
     "index_argument",
+    "length_argument",
     "max_rank",
     "product",
     "rank_argument",
@@ -46,15 +47,14 @@ def entries_of(name: str, values: object, clause: str) -> tuple[int, ...]:
     """
     if isinstance(values, str | bytes | bytearray) or not isinstance(values, Iterable):
         raise InvalidInteger(f"{name} must be a sequence of integers, got {shown(values)}", clause=clause)
-    found = []
-    for value in tuple(values):
-        entry = whole(f"an entry of {name}", value, clause)
-        if entry < 0:
-            raise InvalidShape(f"an entry of {name} must not be negative, got {shown(entry)}", clause=clause)
-        if entry >> 64:
-            raise Overflow(f"an entry of {name} must be below 2^64, got {shown(entry)}", clause=clause)
-        found.append(entry)
-    return tuple(found)
+    return tuple(_word(f"an entry of {name}", value, InvalidShape, clause) for value in tuple(values))
+
+
+def _word(name: str, value: object, negative: type[TensorError], clause: str) -> int:
+    found = whole(name, value, clause)
+    if found < 0:
+        raise negative(f"{name} must not be negative, got {shown(found)}", clause=clause)
+    return _fits(found, f"{name} {shown(found)}", clause)
 
 
 def _require_rank(name: str, rank: int, clause: str) -> None:
@@ -104,10 +104,22 @@ def index_argument(name: str, value: object, clause: str) -> int:
     -----
     Clauses: SHAPE-RULE-1
     """
-    found = whole(name, value, clause)
-    if found < 0:
-        raise IndexOutOfBounds(f"{name} must not be negative, got {shown(found)}", clause=clause)
-    return _fits(found, f"{name} {shown(found)}", clause)
+    return _word(name, value, IndexOutOfBounds, clause)
+
+
+def length_argument(name: str, value: object, clause: str) -> int:
+    """Return a number of elements.
+
+    Raises
+    ------
+    InvalidInteger, InvalidDataLength, Overflow
+        If it is no integer, negative, or 2^64 and above.
+
+    Notes
+    -----
+    Clauses: STORAGE-CREATE-1
+    """
+    return _word(name, value, InvalidDataLength, clause)
 
 
 def axis_argument(axis: object, rank: int, clause: str) -> int:

@@ -13,12 +13,13 @@ from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 import numpy as np
 
 from fucina.reference.allocation import Bytes, address_of, allocate, charge
-from fucina.reference.arguments import dtype_argument, shown, whole
+from fucina.reference.arguments import dtype_argument
 from fucina.reference.companions import Work, has_accelerator
 from fucina.reference.element_buffers import borrowed, carrier, copied
 from fucina.reference.geometry import storage
 from fucina.reference.references import Recycle, Referenced, State, require_hook
-from fucina.spec.errors import DTypeMismatch, InvalidDataLength, NotCopyable, Overflow, ReadOnlyStorage
+from fucina.reference.sizes import length_argument
+from fucina.spec.errors import DTypeMismatch, NotCopyable, ReadOnlyStorage
 from fucina.spec.runtime import HostShadow, Release
 from fucina.spec.types import DType
 
@@ -26,27 +27,7 @@ if TYPE_CHECKING:
     from fucina.spec.interface import AnyArray
     from fucina.spec.memory import Memory, Values
 
-__all__ = ["Buffer", "BufferOf", "HostShadow", "Release", "Storage", "Work", "has_accelerator", "length_argument"]
-
-
-def length_argument(name: str, value: object, clause: str) -> int:
-    """Return a number of elements.
-
-    Raises
-    ------
-    InvalidInteger, InvalidDataLength, Overflow
-        If it is no integer, negative, or 2^64 and above.
-
-    Notes
-    -----
-    Clauses: STORAGE-CREATE-1
-    """
-    found = whole(name, value, clause)
-    if found < 0:
-        raise InvalidDataLength(f"{name} must not be negative, got {found}", clause=clause)
-    if found >> 64:
-        raise Overflow(f"{name} must be below 2^64, got {shown(found)}", clause=clause)
-    return found
+__all__ = ["Buffer", "BufferOf", "HostShadow", "Release", "Storage", "Work", "has_accelerator"]
 
 
 class Storage(Referenced):

@@ -34,7 +34,6 @@ from fucina.spec.errors import (
 
 SCALARS = [d for d in DType if GEOMETRY[d].kind is DTypeKind.scalar]
 BLOCKS = [d for d in DType if GEOMETRY[d].kind is DTypeKind.block_quantized]
-NO_SUMS = ("bool", "f8_e4m3", "f8_e5m2")
 each_scalar = pytest.mark.parametrize("dtype", SCALARS, ids=lambda d: d.name)
 each_block = pytest.mark.parametrize("dtype", BLOCKS, ids=lambda d: d.name)
 each_dtype = pytest.mark.parametrize("dtype", list(DType), ids=lambda d: d.name)

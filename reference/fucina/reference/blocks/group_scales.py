@@ -7,24 +7,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fucina.reference.blocks.rounding import ONE, ZERO, clamp, even, inverse
+from fucina.reference.blocks.rounding import ONE, clamp, even, inverse, largest
 from fucina.reference.softfloat import Soft32
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["HALF", "greatest", "group_scales", "odd_codes"]
+__all__ = ["HALF", "group_scales", "odd_codes"]
 
 HALF = Soft32.decimal("0.5")
-
-
-def greatest(values: Sequence[Soft32]) -> Soft32:
-    """Return the largest of some numbers, and +0 if none is above it."""
-    found = ZERO
-    for v in values:
-        if v > found:
-            found = v
-    return found
 
 
 def odd_codes(values: Sequence[Soft32], r: Soft32, high: int) -> tuple[int, ...]:
@@ -64,7 +55,7 @@ def group_scales(scales: Sequence[Soft32], divisor: int, high: int) -> tuple[Sof
     -----
     Clauses: BLOCK-SEARCH-5, BLOCK-SEARCH-6, BLOCK-SEARCH-8
     """
-    top = greatest(scales)
+    top = largest(scales)
     if top.is_zero:
         return None
     d = top / Soft32.integer(divisor)

@@ -17,10 +17,10 @@ from typing import TYPE_CHECKING
 
 from fucina.reference.blocks.codebook import codebook
 from fucina.reference.blocks.energy import block_energy
-from fucina.reference.blocks.group_scales import greatest, group_scales
+from fucina.reference.blocks.group_scales import group_scales
 from fucina.reference.blocks.iq2 import FIVE, QUARTER, OctetGroup, decode_octets
 from fucina.reference.blocks.options import Options, Unencodable
-from fucina.reference.blocks.rounding import ZERO, f16, soft
+from fucina.reference.blocks.rounding import ZERO, f16, largest, soft
 from fucina.reference.blocks.signs import split_signs
 from fucina.reference.softfloat import Soft32
 from fucina.spec import block_tables
@@ -92,7 +92,7 @@ def _encode_group(x: Sequence[Soft32], w: Sequence[Soft32]) -> tuple[Soft32, lis
     octets = [split_signs(x[at : at + 8]) for at in (0, 8)]
     v = [value for magnitudes, _ in octets for value in magnitudes]
     signs = [byte for _, byte in octets]
-    top = greatest(v)
+    top = largest(v)
     if top < SILENT:
         return ZERO, [0, 0], [0, 0]
 

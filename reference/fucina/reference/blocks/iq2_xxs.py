@@ -17,10 +17,10 @@ from typing import TYPE_CHECKING
 
 from fucina.reference.blocks.codebook import codebook
 from fucina.reference.blocks.energy import block_weights
-from fucina.reference.blocks.group_scales import greatest, group_scales
+from fucina.reference.blocks.group_scales import group_scales
 from fucina.reference.blocks.iq2 import OctetGroup, decode_octets
 from fucina.reference.blocks.options import Options, Unencodable
-from fucina.reference.blocks.rounding import ONE, ZERO, even, f16, soft, total
+from fucina.reference.blocks.rounding import ONE, ZERO, even, f16, largest, soft, total
 from fucina.reference.blocks.signs import even_signs, parity_signs
 from fucina.reference.softfloat import Soft32
 from fucina.spec import block_tables
@@ -89,7 +89,7 @@ def _encode_group(x: Sequence[Soft32], w: Sequence[Soft32]) -> tuple[Soft32, lis
     octets = [even_signs(x[at : at + 8], w[at : at + 8]) for at in range(0, 32, 8)]
     v = [value for magnitudes, _ in octets for value in magnitudes]
     signs = [code & 127 for _, code in octets]
-    if greatest(v) < SILENT:
+    if largest(v) < SILENT:
         return silent
 
     # a first scale without the codebook, three times that for the level 3 of 1, 3, 5, then the search around it
@@ -131,7 +131,7 @@ def one_sided_scale(v: Sequence[Soft32], w: Sequence[Soft32]) -> Soft32:
     -----
     Clauses: BLOCK-SEARCH-7
     """
-    top = greatest(v)
+    top = largest(v)
     if top < SILENT:
         return ZERO
     wv = [weight * value for value, weight in zip(v, w, strict=True)]

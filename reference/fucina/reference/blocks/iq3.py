@@ -8,9 +8,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from fucina.reference.blocks.codebook import Levels, codebook, snap
-from fucina.reference.blocks.group_scales import greatest, odd_codes
+from fucina.reference.blocks.group_scales import odd_codes
 from fucina.reference.blocks.options import Unencodable
-from fucina.reference.blocks.rounding import ZERO, inverse, total
+from fucina.reference.blocks.rounding import ZERO, inverse, largest, total
 from fucina.reference.blocks.signs import signed
 from fucina.reference.softfloat import Soft32
 
@@ -106,7 +106,7 @@ def fit_quads(rules: QuadRules, x: Sequence[Soft32], y: Sequence[Soft32]) -> Qua
     -----
     Clauses: BLOCK-SEARCH-5, BLOCK-REJECT-1
     """
-    top = greatest(y)
+    top = largest(y)
     if top < rules.silent:
         return None
     book = codebook(rules.book)

@@ -16,8 +16,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from fucina.reference.blocks.packing import u16, u16_bytes
-from fucina.reference.blocks.rounding import ZERO, even, f16, soft, wide
-from fucina.reference.blocks.scale_and_minimum import Search, final_codes, largest, spread_weights
+from fucina.reference.blocks.rounding import ZERO, even, f16, largest, soft, wide
+from fucina.reference.blocks.scale_and_minimum import Search, final_codes, spread_weights
 from fucina.reference.softfloat import Soft32
 
 if TYPE_CHECKING:

@@ -16,8 +16,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from fucina.reference.blocks.packing import pack, u16, u16_bytes, unpack
-from fucina.reference.blocks.rounding import even, f16, soft, wide
-from fucina.reference.blocks.scale_and_minimum import Search, elements, final_codes, largest, magnitude
+from fucina.reference.blocks.rounding import even, f16, largest, soft, wide
+from fucina.reference.blocks.scale_and_minimum import Search, elements, final_codes, magnitude
 from fucina.reference.softfloat import Soft32
 
 if TYPE_CHECKING:

@@ -205,3 +205,17 @@ def inverse(d: Soft32) -> Soft32:
     """
     quotient = ONE / d
     return quotient if quotient.is_finite else ZERO
+
+
+def largest(values: Iterable[Soft32]) -> Soft32:
+    """Return the largest of several values, +0 at least; a NaN is passed over.
+
+    Notes
+    -----
+    Clauses: BLOCK-SCAN-1
+    """
+    found = ZERO
+    for v in values:
+        if v > found:
+            found = v
+    return found

@@ -15,7 +15,7 @@ from fucina.reference.softfloat import Soft32
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-__all__ = ["Fit", "Search", "elements", "final_codes", "largest", "magnitude", "spread_weights", "square"]
+__all__ = ["Fit", "Search", "elements", "final_codes", "magnitude", "spread_weights", "square"]
 
 TENTH = Soft32.decimal("0.1")
 THIRTY_TWO = Soft32.integer(32)
@@ -138,20 +138,6 @@ class Search:
     ) -> Soft32:
         levels = {k: scale * INTEGERS[k] + low for k in set(codes)}
         return total(w_i * self.error(levels[k] - x_i) for k, x_i, w_i in zip(codes, x, w, strict=True))
-
-
-def largest(values: Iterable[Soft32]) -> Soft32:
-    """Return the largest of several values, +0 at least; a NaN is passed over.
-
-    Notes
-    -----
-    Clauses: BLOCK-SCAN-1
-    """
-    found = ZERO
-    for v in values:
-        if v > found:
-            found = v
-    return found
 
 
 def final_codes(

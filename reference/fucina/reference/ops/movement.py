@@ -8,8 +8,7 @@ from fucina.reference.arguments import scalar_dtype
 from fucina.reference.bridges import caster
 from fucina.reference.handles import require_scalar_dtype
 from fucina.reference.ops.operands import operands, patterns, store
-from fucina.reference.sizes import axis_argument, index_argument, storage_shape
-from fucina.reference.storage import length_argument
+from fucina.reference.sizes import axis_argument, index_argument, length_argument, storage_shape
 from fucina.spec.errors import EmptySelection, IndexOutOfBounds, InvalidDType
 from fucina.spec.runtime import LayoutClass
 from fucina.spec.types import GEOMETRY, DType, DTypeKind
