@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from fucina.fast._arguments import known_dtype
-from fucina.fast._buffers import Memory, buffer_of, reading
+from fucina.fast._buffers import Memory, buffer_of, dtype_of_array, has_struct_format, is_array, reading
 from fucina.fast._flags import kept_flags
 from fucina.fast._native import lib
-from fucina.fast._shown import shown
 from fucina.fast.geometry import storage
 from fucina.spec.errors import (
     DTypeMismatch,
@@ -21,16 +20,15 @@ from fucina.spec.errors import (
     InvalidDType,
     InvalidShape,
     NonFiniteValue,
-    OutOfMemory,
     ReadOnlyStorage,
     UnsupportedView,
 )
 from fucina.spec.types import GEOMETRY, DType
 
 if TYPE_CHECKING:
-    from fucina.spec.interface import AnyArray, Buffer
+    from fucina.spec.interface import Buffer
 
-__all__ = ["Blocks", "block_dtype", "block_target", "empty", "require_finite", "stored_blocks", "values_to_encode"]
+__all__ = ["Blocks", "block_dtype", "block_target", "require_finite", "stored_blocks", "values_to_encode"]
 
 UPSTREAM_Q2_0 = (
     "; 18 bytes are a block of the 64-element format that has the same type id (42) elsewhere, which is not q2_0: here "
@@ -134,17 +132,13 @@ def _in_blocks(name: str, shape: tuple[int, ...], dtype: DType, clause: str) -> 
 def _require_struct(name: str, value: object, view: memoryview, dtype: DType, clause: str) -> None:
     """Refuse elements that are not the packed struct of the dtype.
 
-    numpy reads a struct's buffer format in Python, which raises flags (NUM-ENV-3): an array is asked for its dtype, and
-    of another buffer the format string is compared first.
-
     Clauses: BLOCK-STRUCT-1, BLOCK-IN-1, BLOCK-IN-2
     """
     wanted = geometry_of(dtype).struct
     held: np.dtype[Any] | None = None
-    if issubclass(type(value), np.ndarray):  # a subclass may call its dtype what it likes, not so its base
-        held = np.ndarray.dtype.__get__(value)
-        held = held if held.itemsize == view.itemsize else None  # another thread may have set it since
-    elif (view.format, view.itemsize) == (np.empty(1, wanted).data.format, wanted.itemsize):
+    if is_array(value):
+        held = dtype_of_array(value, view)
+    elif has_struct_format(view, wanted):
         return
     elif view.format not in _BYTES:  # other exporters write the same fields in another way
         with kept_flags(), suppress(TypeError, ValueError, RuntimeError):
@@ -219,21 +213,3 @@ def require_finite(name: str, memory: Memory, clause: str) -> None:
         word = "nan" if bits & 0x7FFFFF else "-inf" if bits >> 31 else "inf"
         flat = f" (flat index {first})" if len(shape) > 1 else ""
         raise NonFiniteValue(f"{name} must be finite, got {name}[{place}] = {word}{flat}", clause=clause)
-
-
-def empty(shape: tuple[int, ...], form: np.dtype[Any], clause: str = "BLOCK-OUT-1") -> AnyArray:
-    """Return a new array for a result.
-
-    Clauses: BLOCK-OUT-1
-    """
-    try:
-        return np.empty(shape, form)
-    except MemoryError as refusal:
-        raise OutOfMemory(f"no memory for a result of {math.prod(shape)} elements ({refusal})", clause=clause) from None
-    except ValueError as refusal:
-        raise InvalidShape(f"no array can have shape {shown_shape(shape)} here ({refusal})", clause=clause) from None
-
-
-def shown_shape(shape: tuple[int, ...]) -> str:
-    """Return a shape as text, however large its numbers are."""
-    return "(" + ", ".join(shown(n) for n in shape) + ("," if len(shape) == 1 else "") + ")"

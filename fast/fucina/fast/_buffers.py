@@ -5,18 +5,42 @@ This is the complete check, for every object with the buffer protocol; ``_entry`
 
 from __future__ import annotations
 
+import math
 import sys
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from fucina.fast._native import ffi
-from fucina.fast._shown import shown
-from fucina.spec.errors import DTypeMismatch, InvalidDataLength, OverlappingMemory, ReadOnlyStorage, UnsupportedView
+from fucina.fast._shown import shown, tuple_shown
+from fucina.spec.errors import (
+    DTypeMismatch,
+    InvalidDataLength,
+    InvalidShape,
+    OutOfMemory,
+    OverlappingMemory,
+    ReadOnlyStorage,
+    UnsupportedView,
+)
 from fucina.spec.types import GEOMETRY, DType
 
 if TYPE_CHECKING:
     from fucina.fast._native import CData
+    from fucina.spec.interface import AnyArray
 
-__all__ = ["Memory", "buffer_of", "inferred", "reading", "refuse_overlap", "require_count", "writing"]
+__all__ = [
+    "Memory",
+    "buffer_of",
+    "dtype_of_array",
+    "empty",
+    "has_struct_format",
+    "inferred",
+    "is_array",
+    "reading",
+    "refuse_overlap",
+    "require_count",
+    "writing",
+]
 
 _CODES = {"f": "efd", "i": "bhilqn", "u": "BHILQN", "?": "?"}
 _FORMATS = {
@@ -81,6 +105,48 @@ def buffer_of(name: str, value: Any, dtype: DType | None, clause: str) -> memory
     except (TypeError, ValueError, BufferError) as refusal:
         wanted = f" of {_described(dtype)}" if dtype else ""
         raise DTypeMismatch(f"{name} must be a buffer{wanted}, got {shown(value)} ({refusal})", clause=clause) from None
+
+
+def empty(shape: tuple[int, ...], form: np.dtype[Any], clause: str) -> AnyArray:
+    """Return a new array for a result.
+
+    Raises
+    ------
+    OutOfMemory, InvalidShape
+        There is no memory for it; numpy has no array of this shape.
+
+    Clauses: BRIDGE-ARRAY-1, BLOCK-OUT-1, BLOCK-VALUES-1
+    """
+    try:
+        return np.empty(shape, form)
+    except MemoryError as refusal:
+        raise OutOfMemory(
+            f"no memory for a result of {math.prod(shape)} elements of {form.itemsize} bytes ({refusal})", clause=clause
+        ) from None
+    except ValueError as refusal:
+        raise InvalidShape(f"no array can have shape {tuple_shown(shape)} here ({refusal})", clause=clause) from None
+
+
+def is_array(value: object) -> bool:
+    """Return whether an object is an array by its type: ``isinstance`` would believe what it says of itself."""
+    return issubclass(type(value), np.ndarray)
+
+
+def dtype_of_array(value: Any, view: memoryview) -> np.dtype[Any] | None:
+    """Return the dtype of an array whose buffer is ``view``, or None where it is none that fits the buffer.
+
+    A subclass may call its dtype what it likes, not so its base; and another thread may have set it since.
+    """
+    held: np.dtype[Any] = np.ndarray.dtype.__get__(value)
+    return held if held.itemsize == view.itemsize else None
+
+
+def has_struct_format(view: memoryview, struct: np.dtype[Any]) -> bool:
+    """Return whether a buffer's format is that of a numpy struct, without numpy's reading it.
+
+    numpy reads a struct's format in Python, which raises flags (NUM-ENV-3).
+    """
+    return (view.format, view.itemsize) == (np.empty(1, struct).data.format, struct.itemsize)
 
 
 def _code(view: memoryview) -> str:

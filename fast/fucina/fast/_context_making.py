@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 from fucina.fast._arguments import known_dtype
 from fucina.fast._context_core import Core, contexts, driven, operands
 from fucina.fast._element_buffers import copied, pattern_of
-from fucina.fast._sizes import entries, storage_count_of, tuple_shown
+from fucina.fast._shown import tuple_shown
+from fucina.fast._sizes import entries, storage_count_of
 from fucina.fast._tensor_views import require_scalar
 from fucina.fast.geometry import one, zero
 from fucina.fast.tensor import RawTensor, TensorOf

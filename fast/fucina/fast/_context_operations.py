@@ -8,7 +8,8 @@ from fucina.fast._arguments import scalar_dtype
 from fucina.fast._context_core import contexts, driven, operands
 from fucina.fast._context_making import Making
 from fucina.fast._element_buffers import factor_of
-from fucina.fast._sizes import axis_of, count_of, tuple_shown
+from fucina.fast._shown import tuple_shown
+from fucina.fast._sizes import axis_of, count_of
 from fucina.fast._tensor_views import require_scalar
 from fucina.fast.policy import output_dtype
 from fucina.fast.tensor import RawTensor

@@ -12,7 +12,7 @@ import numpy as np
 
 from fucina.fast._accelerate import of_bits
 from fucina.fast._arguments import pattern
-from fucina.fast._buffers import buffer_of
+from fucina.fast._buffers import buffer_of, dtype_of_array, has_struct_format, is_array
 from fucina.fast._native import ffi, lib
 from fucina.fast.geometry import storage
 from fucina.fast.scalars import _decode, _encode
@@ -92,10 +92,7 @@ _CODES = {"b": "?", "u": "BHILQN", "i": "bhilqn", "f": "efd"}
 def _is_stored(value: Any, view: memoryview, form: np.dtype[Any]) -> bool:
     """Whether a buffer's elements are those of a numpy dtype, in native byte order."""
     if form.names is not None:
-        held = value.dtype if isinstance(value, np.ndarray) else None
-        if held is not None:
-            return bool(held == form)
-        return (view.format, view.itemsize) == (np.empty(1, form).data.format, form.itemsize)
+        return bool(dtype_of_array(value, view) == form) if is_array(value) else has_struct_format(view, form)
     code = view.format[1:] if view.format[:1] in ("@", "=", "<" if np.little_endian else ">") else view.format
     return len(code) == 1 and code in _CODES[form.kind] and view.itemsize == form.itemsize
 
@@ -116,8 +113,9 @@ def _elements(name: str, value: Any, dtype: DType, clause: str) -> _Elements:
     view = buffer_of(name, value, None, clause)
     if _is_stored(value, view, form):
         return _Elements(view, False)
-    simple = view.format in _BYTES and view.ndim == 1 and dtype is not DType.bool
-    if not simple or (isinstance(value, np.ndarray) and form.names is None):
+    # packed structs of ctypes say before Python 3.12 that they are bytes, but not how long one is
+    simple = view.format in _BYTES and view.itemsize == view.ndim == 1 and dtype is not DType.bool
+    if not simple or (is_array(value) and form.names is None):
         raise DTypeMismatch(
             f"{name} must hold {dtype.name} elements (numpy {form.kind}{form.itemsize}, {form.itemsize} bytes each) in "
             f"native byte order, or bytes; got buffer format {view.format!r}, {view.itemsize} bytes each",
@@ -171,8 +169,7 @@ def copied(name: str, value: Any, dtype: DType, clause: str) -> AnyArray:
             if found.view.nbytes
             else np.empty(0, carrier(dtype))
         )
-    array = value if isinstance(value, np.ndarray) else np.asarray(found.view)
-    array = array.view(np.ndarray)
+    array = np.ndarray.view(value, np.ndarray) if is_array(value) else np.asarray(found.view)
     if GEOMETRY[dtype].kind is DTypeKind.scalar:
         return np.ascontiguousarray(array.view(carrier(dtype))).reshape(-1)
     return np.ascontiguousarray(array).reshape(-1).view(carrier(dtype))

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import numpy as np
 
 from fucina.fast._objects import handles
-from fucina.fast._shown import shown
-from fucina.fast._sizes import tuple_shown
+from fucina.fast._shown import shown, tuple_shown
 from fucina.fast._tensor_access import Access
 from fucina.spec.errors import DTypeMismatch, ExportRefused, InvalidShape, NotCopyable, UnsupportedView
 from fucina.spec.runtime import MAX_RANK, Release

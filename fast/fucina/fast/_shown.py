@@ -12,7 +12,7 @@ from typing import Any
 from fucina.fast._accelerate import bits_of
 from fucina.spec.types import DType, DTypeKind, FloatOp
 
-__all__ = ["border", "double_shown", "integer_shown", "shown"]
+__all__ = ["border", "double_shown", "integer_shown", "shown", "tuple_shown"]
 
 
 def shown(value: Any) -> str:
@@ -34,6 +34,11 @@ def _named(kind: type) -> str:
 def integer_shown(value: int) -> str:
     """Return an integer as text, however long it is."""
     return str(value) if value.bit_length() <= 128 else f"an integer of {value.bit_length()} bits"
+
+
+def tuple_shown(values: tuple[int, ...]) -> str:
+    """Return a shape as text, however long its numbers are."""
+    return f"({', '.join(map(integer_shown, values))}{',' if len(values) == 1 else ''})"
 
 
 def border(value: int) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from fucina.fast._arguments import known_dtype, whole
-from fucina.fast._shown import integer_shown, shown
+from fucina.fast._shown import integer_shown, shown, tuple_shown
 from fucina.spec.errors import IndexOutOfBounds, InvalidDataLength, InvalidInteger, InvalidShape, Overflow, TensorError
 from fucina.spec.runtime import MAX_RANK
 from fucina.spec.types import GEOMETRY, DType
@@ -24,15 +24,9 @@ __all__ = [
     "row_major",
     "storage_count_of",
     "storage_element_count",
-    "tuple_shown",
 ]
 
 _WORD = 1 << 64
-
-
-def tuple_shown(values: tuple[int, ...]) -> str:
-    """Return a shape as text, however long its numbers are."""
-    return f"({', '.join(map(integer_shown, values))}{',' if len(values) == 1 else ''})"
 
 
 def _word(name: str, value: Any, negative: type[TensorError], clause: str) -> int:

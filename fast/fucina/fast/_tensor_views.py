@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from fucina.fast._objects import handles
-from fucina.fast._sizes import count_of, entries, index, rank_of, row_major, tuple_shown
+from fucina.fast._shown import tuple_shown
+from fucina.fast._sizes import count_of, entries, index, rank_of, row_major
 from fucina.fast.shape import broadcast_strides
 from fucina.spec.errors import InvalidDataLength, InvalidDType, InvalidShape, Overflow, UnsupportedView
 from fucina.spec.types import GEOMETRY, DType, DTypeKind

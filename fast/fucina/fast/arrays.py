@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from fucina.fast._accelerate import accelerated
 from fucina.fast._arguments import known_dtype, scalar_dtype
-from fucina.fast._buffers import inferred, reading, refuse_overlap, require_count, writing
+from fucina.fast._buffers import empty, inferred, reading, refuse_overlap, require_count, writing
 from fucina.fast._native import lib
-from fucina.spec.errors import DTypeMismatch, InvalidShape, OutOfMemory
+from fucina.spec.errors import DTypeMismatch
 from fucina.spec.types import GEOMETRY, DType
 
 if TYPE_CHECKING:
@@ -64,29 +63,14 @@ def cast_array(
     # before an address is taken: a __bool__ of the caller's can run anything
     mode = (lib.FC_CAST_SATURATE if saturate else 0) | (lib.FC_CAST_SINGLE_ROUNDING if single_rounding else 0)
     given = reading("array", array, start, "BRIDGE-ARRAY-2")
-    result: Any = _empty(given.view.shape or (), end) if out is None else out
+    shape, form = given.view.shape or (), np.dtype(GEOMETRY[end].format)
+    result: Any = empty(shape, form, "BRIDGE-ARRAY-1") if out is None else out
     filled = writing("out", result, end, "BRIDGE-ARRAY-3")
     require_count("out", filled, given.count, "BRIDGE-ARRAY-3")
     refuse_overlap("array", given, "out", filled, "BRIDGE-ARRAY-3")
     lib.fc_cast(start.index, end.index, mode, given.pointer("void *"), filled.pointer("void *"), given.count)
     made: AnyArray = result if isinstance(result, np.ndarray) else np.asarray(filled.view)
     return made
-
-
-def _empty(shape: tuple[int, ...], dtype: DType) -> AnyArray:
-    """Return a new array for a result.
-
-    Clauses: BRIDGE-ARRAY-1
-    """
-    try:
-        return np.empty(shape, GEOMETRY[dtype].format)
-    except MemoryError as refusal:
-        raise OutOfMemory(
-            f"no memory for a result of {math.prod(shape)} elements of {dtype.name} ({refusal})",
-            clause="BRIDGE-ARRAY-1",
-        ) from None
-    except ValueError as refusal:
-        raise InvalidShape(f"no array can have shape {shape} here ({refusal})", clause="BRIDGE-ARRAY-1") from None
 
 
 _ML_DTYPES = {"bfloat16": DType.bf16, "float8_e4m3fn": DType.f8_e4m3, "float8_e5m2": DType.f8_e5m2}

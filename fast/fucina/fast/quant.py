@@ -16,14 +16,13 @@ from fucina.fast._block_buffers import (
     Blocks,
     block_dtype,
     block_target,
-    empty,
     geometry_of,
     require_finite,
     stored_blocks,
     values_to_encode,
 )
 from fucina.fast._block_report import findings
-from fucina.fast._buffers import Memory, refuse_overlap, require_count, writing
+from fucina.fast._buffers import Memory, empty, refuse_overlap, require_count, writing
 from fucina.fast._flags import kept_flags
 from fucina.fast._native import ffi, lib
 from fucina.fast.geometry import storage
@@ -220,7 +219,7 @@ def quantize(
     columns = given.shape[-1] * geometry_of(dtype).elements
     importance, checked = arguments.imatrix_option(imatrix, columns)
     if out is None:
-        result: Any = empty(given.shape, storage(dtype))
+        result: Any = empty(given.shape, storage(dtype), "BLOCK-OUT-1")
         filled = Memory.of(result)
     else:
         filled = block_target("out", out, dtype, given.count)
@@ -237,7 +236,7 @@ def quantize(
     if out is None or dtype not in _MAY_REJECT:
         _encode(dtype, given, filled, options)
     else:  # nothing may be written before the last block is known to have an answer
-        aside = empty((given.count,), storage(dtype))
+        aside = empty((given.count,), storage(dtype), "BLOCK-OUT-1")
         _encode(dtype, given, Memory.of(aside), options)
         np.frombuffer(filled.view, np.uint8)[:] = aside.view(np.uint8)
     made: AnyArray = result
@@ -390,7 +389,7 @@ def _f32_target(out: Buffer | None, shape: tuple[int, ...]) -> tuple[npt.NDArray
 
     Clauses: BLOCK-OUT-1
     """
-    result: Any = empty(shape, np.dtype(np.float32)) if out is None else out
+    result: Any = empty(shape, np.dtype(np.float32), "BLOCK-OUT-1") if out is None else out
     filled = writing("out", result, DType.f32, "BLOCK-OUT-1")
     require_count("out", filled, math.prod(shape), "BLOCK-OUT-1")
     made: npt.NDArray[np.float32] = result if isinstance(result, np.ndarray) else np.asarray(filled.view)

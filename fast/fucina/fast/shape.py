@@ -6,7 +6,7 @@ from collections.abc import Callable
 from math import prod
 from typing import Any, NamedTuple
 
-from fucina.fast._shown import shown
+from fucina.fast._shown import shown, tuple_shown
 from fucina.fast._sizes import (
     Shape,
     axis_of,
@@ -17,7 +17,6 @@ from fucina.fast._sizes import (
     rank_of,
     row_major,
     storage_element_count,
-    tuple_shown,
 )
 from fucina.spec.errors import InvalidDataLength, InvalidShape, ShapeMismatch
 from fucina.spec.runtime import MAX_RANK

@@ -13,8 +13,8 @@ from fucina.fast._arguments import known_dtype
 from fucina.fast._element_buffers import copied, pattern_of
 from fucina.fast._interchange import Interchange
 from fucina.fast._objects import handles, install
-from fucina.fast._shown import shown
-from fucina.fast._sizes import Shape, axis_of, entries, rank_of, storage_count_of, tuple_shown
+from fucina.fast._shown import shown, tuple_shown
+from fucina.fast._sizes import Shape, axis_of, entries, rank_of, storage_count_of
 from fucina.fast._tensor_views import require_scalar
 from fucina.fast.geometry import one, scalar, storage, zero
 from fucina.fast.shape import max_rank, require_same_shape

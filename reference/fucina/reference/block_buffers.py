@@ -9,7 +9,16 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from fucina.reference.arguments import dtype_argument
-from fucina.reference.buffers import Memory, readable, require_contiguous, require_writable, viewed
+from fucina.reference.buffers import (
+    Memory,
+    array_dtype,
+    is_array,
+    readable,
+    require_contiguous,
+    require_writable,
+    struct_format,
+    viewed,
+)
 from fucina.reference.formats import F32
 from fucina.reference.geometry import storage
 from fucina.spec.errors import (
@@ -185,18 +194,14 @@ def _named_bytes(view: memoryview) -> bool:
 def _require_struct(name: str, buffer: object, view: memoryview, fmt: Format, clause: str) -> None:
     """Refuse elements that are not the packed struct of the format; the message names the field that differs.
 
-    numpy reads the format string of a struct in Python, which raises a flag (clause NUM-ENV-3).  So an array is asked
-    for its dtype, and of other buffers first the string is compared.
-
     Notes
     -----
     Clauses: BLOCK-STRUCT-1, BLOCK-IN-1, BLOCK-IN-2
     """
     held: np.dtype[Any] | None
-    if issubclass(type(buffer), np.ndarray):  # asked as the base class, because a subclass may answer anything
-        held = np.ndarray.dtype.__get__(buffer)
-        held = held if held.itemsize == view.itemsize else None  # another thread may have set it since
-    elif (view.format, view.itemsize) == (np.empty(1, fmt.struct).data.format, fmt.size):
+    if is_array(buffer):
+        held = array_dtype(buffer, view)
+    elif struct_format(view, fmt.struct):
         return
     elif _named_bytes(view):
         held = None

@@ -32,13 +32,16 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Memory",
+    "array_dtype",
     "empty",
+    "is_array",
     "numpy_format",
     "readable",
     "refuse_overlap",
     "require_contiguous",
     "require_count",
     "require_writable",
+    "struct_format",
     "viewed",
     "writable",
 ]
@@ -122,6 +125,28 @@ def readable(name: str, buffer: object, dtype: DType, clause: str = "BRIDGE-ARRA
         )
     require_contiguous(name, view, clause)
     return Memory(np.frombuffer(view, dtype=f"u{wanted.itemsize}"), tuple(view.shape or ()))
+
+
+def is_array(value: object) -> bool:
+    """Return whether an object's type is an array's; what it answers to ``isinstance`` may be something else."""
+    return issubclass(type(value), np.ndarray)
+
+
+def array_dtype(value: object, view: memoryview) -> np.dtype[Any] | None:
+    """Return the dtype of an array, asked as the base class because a subclass may answer anything.
+
+    None where the buffer has other items, as after another thread has set the dtype.
+    """
+    held: np.dtype[Any] = np.ndarray.dtype.__get__(value)
+    return held if held.itemsize == view.itemsize else None
+
+
+def struct_format(view: memoryview, struct: np.dtype[Any]) -> bool:
+    """Return whether the items of a buffer are a struct, by its format string.
+
+    numpy would read the string in Python, which raises a flag (clause NUM-ENV-3).
+    """
+    return (view.format, view.itemsize) == (np.empty(1, struct).data.format, struct.itemsize)
 
 
 def viewed(name: str, buffer: object, wanted: str, clause: str) -> memoryview:

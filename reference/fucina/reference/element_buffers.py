@@ -6,12 +6,12 @@ travel as patterns or as whole structs, so no float is ever touched.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
 from fucina.reference.allocation import Bytes, address_of
-from fucina.reference.buffers import numpy_format, require_contiguous, viewed
+from fucina.reference.buffers import array_dtype, is_array, numpy_format, require_contiguous, struct_format, viewed
 from fucina.reference.elements import read
 from fucina.reference.geometry import storage
 from fucina.spec.errors import DTypeMismatch, InvalidDataLength, ReadOnlyStorage, UnsupportedView
@@ -45,14 +45,16 @@ def _elements(name: str, values: object, dtype: DType, clause: str) -> AnyArray:
     form = storage(dtype)
     view = viewed(name, values, f"a buffer of {form} elements, or bytes", clause)
     size = form.itemsize
-    plain = view.format in ("B", "b", "c") and view.ndim == 1 and dtype is not DType.bool
+    # ctypes calls its packed structs bytes before Python 3.12; their length gives them away
+    plain = view.format in ("B", "b", "c") and view.itemsize == view.ndim == 1 and dtype is not DType.bool
     if form.names is None:
         matches = numpy_format(view.format, view.itemsize) == f"{form.kind}{size}"
-        plain = plain and not isinstance(values, np.ndarray)
+        plain = plain and not is_array(values)
     else:
-        matches = view.itemsize == size and isinstance(values, np.ndarray) and values.dtype == form
+        matches = array_dtype(values, view) == form if is_array(values) else struct_format(view, form)
     if matches:
-        return np.asarray(values if isinstance(values, np.ndarray) else view).view(np.ndarray).view(carrier(dtype))
+        held: AnyArray = np.ndarray.view(cast("AnyArray", values), np.ndarray) if is_array(values) else np.asarray(view)
+        return held.view(carrier(dtype))
     if not plain:
         raise DTypeMismatch(
             f"{name} must hold {dtype.name} as {form} in native byte order, got buffer format {view.format!r} "

@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-__all__ = ["Acting", "Posing"]
+import numpy as np
+import numpy.typing as npt
+
+__all__ = ["Acting", "Posing", "renamed"]
 
 
 class Posing:
@@ -32,3 +35,14 @@ class Acting:
     def __bool__(self) -> bool:
         self.action()
         return self.value != 0
+
+
+def renamed(array: npt.NDArray[Any], claimed: np.dtype[Any]) -> npt.NDArray[Any]:
+    """Return a view of an array whose type claims another dtype than its own."""
+
+    class Renamed(np.ndarray[Any, Any]):
+        def __getattribute__(self, name: str) -> Any:
+            own = np.ndarray.__getattribute__(self, name)
+            return claimed if name == "dtype" else own
+
+    return array.view(Renamed)
