@@ -1,4 +1,7 @@
-"""Single tasks on threads that come and go, and the small primitives (clauses TEAM-SPAWN-1, TEAM-PRIMITIVE-1)."""
+"""Single tasks on threads that end when nothing is queued, and the small primitives.
+
+Clauses: TEAM-SPAWN-1, TEAM-PRIMITIVE-1
+"""
 
 from __future__ import annotations
 
@@ -6,9 +9,10 @@ import os
 import threading
 from collections import deque
 from collections.abc import Callable
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from fucina.reference.arguments import whole
+from fucina.reference.arguments import shown, whole
 from fucina.spec.errors import InvalidBounds, OverRelease
 
 if TYPE_CHECKING:
@@ -19,7 +23,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Executor", "Mutex", "ThreadSafeAllocator", "WaitGroup"]
 
-_IDLE_SECONDS = 2.0
+Task = Callable[[], None]
 
 
 class WaitGroup:
@@ -30,8 +34,11 @@ class WaitGroup:
 
     def __init__(self) -> None:
         self._changed = threading.Condition()
+        self._forget()
+
+    def _forget(self) -> None:
         self._count = self._spawned = 0
-        self._failures: dict[int, BaseException] = {}
+        self._failures: list[tuple[int, BaseException]] = []
 
     def __repr__(self) -> str:
         return f"WaitGroup(count={self._count})"
@@ -40,7 +47,7 @@ class WaitGroup:
         """Count ``count`` tasks more."""
         number = whole("count", count, "TEAM-PRIMITIVE-1")
         if number < 0:
-            raise InvalidBounds(f"count must not be negative, got {number}", clause="TEAM-PRIMITIVE-1")
+            raise InvalidBounds(f"count must not be negative, got {shown(number)}", clause="TEAM-PRIMITIVE-1")
         with self._changed:
             self._count += number
 
@@ -65,22 +72,32 @@ class WaitGroup:
     def reset(self) -> None:
         """Forget what was counted."""
         with self._changed:
-            self._count = self._spawned = 0
-            self._failures.clear()
+            self._forget()
             self._changed.notify_all()
 
-    def _number(self) -> int:
+    def _task(self, run: Callable[..., object], args: tuple[object, ...]) -> Task:
+        """Count one task more; return it, to be called once."""
         with self._changed:
             self._count += 1
             self._spawned += 1
-            return self._spawned
+            number = self._spawned
+
+        def task() -> None:
+            try:
+                run(*args)
+            except BaseException as error:  # for wait_and_work, whatever it is
+                with self._changed:
+                    self._failures.append((number, error))
+            finally:
+                self.finish()
+
+        return task
 
     def _raise_first(self) -> None:
         with self._changed:
-            first = self._failures.pop(min(self._failures), None) if self._failures else None
-            self._failures.clear()
-        if first is not None:
-            raise first
+            failures, self._failures = self._failures, []
+        if failures:
+            raise min(failures, key=lambda failure: failure[0])[1]
 
 
 class Mutex:
@@ -147,92 +164,60 @@ class ThreadSafeAllocator:
             self._child.free(memory)
 
 
-Job = tuple[WaitGroup, int, Callable[..., object], tuple[object, ...]]
-
-
-def _run(job: Job) -> None:
-    group, number, run, args = job
-    try:
-        run(*args)
-    except BaseException as error:  # for wait_and_work, whatever it is
-        with group._changed:
-            group._failures[number] = error
-    finally:
-        group.finish()
-
-
 class Executor:
-    """At most ``most`` threads, which start when a task finds none idle and end when there has been nothing to do.
+    """At most ``most`` threads: each runs what is queued, one task after the other, and ends when nothing is.
 
     Clauses: TEAM-SPAWN-1
     """
 
     def __init__(self, most: int) -> None:
         self._most = most
-        self._fresh()
-
-    def _fresh(self) -> None:
         self._process = os.getpid()
-        self._changed = threading.Condition()
-        self._jobs: deque[Job] = deque()
+        self._lock = threading.Lock()
+        self._queued: deque[Task] = deque()
         self._threads: set[threading.Thread] = set()
-        self._idle = 0
-        self._ended = False
 
     def spawn(self, group: WaitGroup, run: Callable[..., object], args: tuple[object, ...]) -> bool:
         """Queue a task; False when there can be no thread for it."""
         if self._process != os.getpid():  # in the child of a fork, without the threads and what they were to do
-            self._fresh()
-        with self._changed:
-            if self._idle <= len(self._jobs) and len(self._threads) < self._most:
+            Executor.__init__(self, self._most)
+        with self._lock:
+            if len(self._threads) < self._most:
                 thread = threading.Thread(target=self._serve, name="fucina", daemon=True)
-                try:
+                with suppress(RuntimeError):  # no more threads to be had
                     thread.start()
-                except RuntimeError:  # no more threads to be had
-                    pass
-                else:
                     self._threads.add(thread)
             if not self._threads:
                 return False
-            self._jobs.append((group, group._number(), run, args))
-            self._changed.notify()
+            self._queued.append(group._task(run, args))
         return True
 
     def here(self, group: WaitGroup, run: Callable[..., object], args: tuple[object, ...]) -> None:
         """Run a task on the calling thread."""
-        _run((group, group._number(), run, args))
+        group._task(run, args)()
 
     def wait(self, group: WaitGroup) -> None:
         """Run tasks, of any group, until this group is done; raise what its first failure was."""
         while not group.is_done():
-            with self._changed:
-                job = self._jobs.popleft() if self._jobs else None
-            if job is None:
+            try:
+                task = self._queued.popleft()
+            except IndexError:
                 group.wait()
             else:
-                _run(job)
+                task()
         group._raise_first()
 
     def end(self) -> None:
-        """Let the threads finish what is queued, and end them."""
-        if self._process != os.getpid():
-            return
-        with self._changed:
-            self._ended = True
-            self._changed.notify_all()
-            threads = list(self._threads)
-        for thread in threads:
-            if thread is not threading.current_thread():
+        """Let the threads finish what is queued, and end."""
+        if self._process == os.getpid():
+            for thread in self._threads - {threading.current_thread()}:
                 thread.join()
 
     def _serve(self) -> None:
         while True:
-            with self._changed:
-                self._idle += 1
-                self._changed.wait_for(lambda: self._jobs or self._ended, _IDLE_SECONDS)
-                self._idle -= 1
-                if not self._jobs:
+            with self._lock:  # none is queued for threads that are about to end
+                if not self._queued:
                     self._threads.discard(threading.current_thread())
                     return
-                job = self._jobs.popleft()
-            _run(job)
+                task = self._queued.popleft()
+            task()
