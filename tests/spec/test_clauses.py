@@ -5,12 +5,12 @@ from itertools import groupby
 
 import pytest
 
-from fucina.spec import clauses, execution, memory, team
+from fucina.spec import clauses, execution, facade, memory, team
 from fucina.spec.interface import BitFloat, DTypePart, FpenvPart, IsaControl, QuantPart, RngPart
 from fucina.spec.types import GEOMETRY, DType
 
 LOADED = clauses.load()
-MEMBERS = memory.MEMBERS | execution.MEMBERS | team.MEMBERS
+MEMBERS = memory.MEMBERS | execution.MEMBERS | facade.MEMBERS | team.MEMBERS
 AREAS = {
     "numbers": "NUM",
     "dtype": "DTYPE",
@@ -24,11 +24,15 @@ AREAS = {
     "pool": "POOL",
     "context": "CONTEXT",
     "scope": "SCOPE",
+    "facade": "FACADE",
+    "policy": "POLICY",
+    "autograd": "AUTOGRAD",
     "errors": "ERR",
 }
 ROOT_NAMES = {"DType", "DTypeKind", "FloatOp", "Bf16", "F8E4M3", "F8E5M2", "internal", "bench_raw"} | {
-    *("LayoutClass", "RhsLifetime", "RhsLifetime.is_cacheable"),
+    *("LayoutClass", "RhsLifetime", "RhsLifetime.is_cacheable", "Tensor", "custom_vjp"),
     *(name for name in execution.MEMBERS if name != "ExecContext.rt"),
+    *("ExecContext.no_grad", "ExecContext.grad_enabled"),
 }
 
 

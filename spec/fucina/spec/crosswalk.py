@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from fucina.spec import crosswalk_execution as execution
+from fucina.spec import crosswalk_facade as facade
 from fucina.spec import crosswalk_memory as memory
 from fucina.spec import crosswalk_team as team
 from fucina.spec.types import GEOMETRY
@@ -28,11 +29,11 @@ class Entry:
     section : str
         The section that declares it; empty for an addition.
     python : str
-        The name in an implementation, relative to its root; of a later chapter the intended one.
+        The name in an implementation, relative to its root; of what is only named the one it would have.
     clauses : tuple of str
-        The clauses that say what it does; empty for what a later chapter brings.
+        The clauses that say what it does; empty for what is only named.
     status : str
-        ``here``, ``addition``, or ``later: <chapter>``.
+        ``here``, ``addition``, or ``named only``: the documents name it as an example, and define it elsewhere.
     """
 
     documented: str
@@ -52,9 +53,9 @@ def _added(*rows: str) -> tuple[Entry, ...]:
     return tuple(Entry("", "", python, tuple(ids), "addition") for python, *ids in map(str.split, rows))
 
 
-def _later(section: str, chapter: str, *rows: str) -> tuple[Entry, ...]:
+def _named(section: str, *rows: str) -> tuple[Entry, ...]:
     """Each row: documented name, Python name."""
-    return tuple(Entry(name, section, python, (), f"later: {chapter}") for name, python in map(str.split, rows))
+    return tuple(Entry(name, section, python, (), "named only") for name, python in map(str.split, rows))
 
 
 _RNG = _here(
@@ -71,7 +72,7 @@ _RNG = _here(
     "gumbelFill rng.gumbel_fill RNG-GUMBEL-1 RNG-GUMBEL-2",
     "randintFill rng.randint_fill RNG-INT-1 RNG-INT-2",
     "randpermFill rng.randperm_fill RNG-PERM-1",
-) + _later("6.8", "ops", "dropout Tensor.dropout")
+) + _here("6.8", *facade.RNG)
 
 _RNG_ADDED = _added(
     "rng.uniform_fill_at RNG-ELEMENT-1 RNG-UNIF-1",
@@ -234,38 +235,8 @@ _POLICY_ELSEWHERE = (
         "ctx.storeAs ExecContext.store_as CONTEXT-STORE-1",
         "cast ExecContext.cast CONTEXT-CAST-1",
     )
-    + _later(
-        "8.3", "tensor", "Tensor Tensor", "fromSlice Tensor.from_slice", "dataConst Tensor.data_const", "to Tensor.to"
-    )
-    + _later(
-        "8.3",
-        "ops",
-        "add Tensor.add",
-        "sum Tensor.sum",
-        "leakyRelu Tensor.leaky_relu",
-        "clamp Tensor.clamp",
-        "where Tensor.where",
-        "maskedFill Tensor.masked_fill",
-        "gated Tensor.gated",
-        "splitGated Tensor.split_gated",
-        "max Tensor.max",
-        "min Tensor.min",
-        "compare Tensor.compare",
-        "compareScalar Tensor.compare_scalar",
-        "softmax Tensor.softmax",
-        "logSoftmax Tensor.log_softmax",
-        "logsumexp Tensor.logsumexp",
-        "prod Tensor.prod",
-        "varAxis Tensor.var_axis",
-        "argmax Tensor.argmax",
-        "maxAxis Tensor.max_axis",
-        "minAxis Tensor.min_axis",
-        "rmsNorm Tensor.rms_norm",
-        "layerNorm Tensor.layer_norm",
-        "bmm Tensor.bmm",
-        "einsum Tensor.einsum",
-        "pad Tensor.pad",
-    )
+    + _here("8.3", *facade.POLICY)
+    + _named("8.3", *facade.NAMED)
 )
 
 _MEMORY = (
@@ -276,21 +247,18 @@ _MEMORY = (
     + _here("8.6", *memory.INTERNAL)
     + _here("8.6", "thread_mod thread_mod TEAM-THREADS-1")
     + _here("8.6", "backend_mod internal.backend_mod CONTEXT-TEAM-1")
-    + _later("8.6", "facade", "asRawTensor Tensor.as_raw_tensor")
+    + _here("8.6", *facade.INSPECTION)
     + _added(*memory.INTERNAL_ADDED)
 )
 
 _EXECUTION = (
     _here("6.1", *execution.CONTEXT)
     + _added(*execution.CONTEXT_ADDED)
-    + _here("6.2", *execution.MODEL)
-    + _here("6.3", *execution.SCOPE)
-    + _later("6.3", "facade", "nllLoss Tensor.nll_loss", "l2Normalize Tensor.l2_normalize")
-    + _later("6.3", "facade", "cosineSimilarity Tensor.cosine_similarity", "customVjp custom_vjp")
-    + _later("6.3", "facade", "takeAddNoGrad Tensor.take_add_no_grad", "takeScaleNoGrad Tensor.take_scale_no_grad")
+    + _here("6.2", *execution.MODEL, *facade.OWNERSHIP)
+    + _here("6.3", *execution.SCOPE, *facade.SCOPES)
     + _added(*execution.SCOPE_ADDED)
     + _here("6.4", *execution.RAW)
-    + _later("6.4", "ops", *execution.RAW_LATER)
+    + _named("6.4", *facade.RAW_NAMED)
     + _added(*execution.RAW_ADDED)
     + _here("6.5", *execution.POOL)
     + _here("6.7", *execution.LIFETIME)
@@ -312,6 +280,7 @@ CROSSWALK: tuple[Entry, ...] = (
     + _POLICY
     + _POLICY_ELSEWHERE
     + _MEMORY
+    + _added(*facade.ADDED)
 )
 """All rows, in the order of the documents; additions follow the section that they belong to."""
 

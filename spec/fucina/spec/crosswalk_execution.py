@@ -12,7 +12,6 @@ __all__ = [
     "POOL",
     "RAW",
     "RAW_ADDED",
-    "RAW_LATER",
     "SCOPE",
     "SCOPE_ADDED",
 ]
@@ -128,17 +127,6 @@ RAW = (
     ),
 )
 """6.4."""
-
-RAW_LATER = _under(
-    "ExecContext",
-    "gluRank glu",
-    "splitSwiGluAxisRank split_swi_glu",
-    "conv1dAxisRank conv1d",
-    "conv2dBackwardInput conv2d_backward_input",
-    "dropoutBackward dropout_backward",
-    "splitSwiGluBackwardAxisRank split_swi_glu_backward",
-)
-"""The examples of the grammar of names in 6.4."""
 
 RAW_ADDED = (
     *_added("PreparedTensor", "tensor CONTEXT-PREPARE-1", "owned CONTEXT-PREPARE-1"),

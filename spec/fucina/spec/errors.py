@@ -18,12 +18,15 @@ __all__ = [
     "FloatEnvironmentChanged",
     "ForkedInTask",
     "FucinaError",
+    "GradientsNotTracked",
+    "GradientsTracked",
     "IndexOutOfBounds",
     "InvalidBounds",
     "InvalidDType",
     "InvalidDataLength",
     "InvalidInteger",
     "InvalidShape",
+    "InvalidTag",
     "LeakedBuffers",
     "NonDefaultFloatEnvironment",
     "NonFiniteValue",
@@ -33,6 +36,7 @@ __all__ = [
     "Overflow",
     "OverlappingMemory",
     "ReadOnlyStorage",
+    "SavedValueChanged",
     "ScopeOrder",
     "ShapeMismatch",
     "TensorError",
@@ -187,6 +191,22 @@ class ActiveExecScopeRequired(FucinaError, RuntimeError):
 
 class ActiveExecScopeUnsupported(FucinaError, RuntimeError):
     """The operation consumes its operand, which an exec scope owns."""
+
+
+class InvalidTag(TensorError, TypeError):
+    """A tag names no axis, stands twice, or does not go with the others."""
+
+
+class GradientsTracked(FucinaError, RuntimeError):
+    """The operation has no gradient, and its operand tracks them."""
+
+
+class GradientsNotTracked(FucinaError, RuntimeError):
+    """Gradients were asked of a tensor that tracks none."""
+
+
+class SavedValueChanged(FucinaError, RuntimeError):
+    """A value that a node saved for backward was written to."""
 
 
 class NotCopyable(FucinaError, TypeError):
