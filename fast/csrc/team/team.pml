@@ -1,14 +1,16 @@
 /*
  * The team's protocol (team.c, told in team.h): a dispatcher and WORKERS workers, DISPATCHES dispatches.
  *
- *     spin -a team.pml && gcc -O2 -DSAFETY -DCOLLAPSE -o pan pan.c && ./pan -m100000
+ *     spin -a team.pml && gcc -O2 -DSAFETY -DCOLLAPSE -o pan pan.c && ./pan -m100000 -w26
  *
  * Checked: every chunk of every dispatch runs exactly once, in its own dispatch and with that dispatch's description; no state
  * is without a next step before the end (a lost wake-up or a lost report would be one).  With -DOPEN the ticket is not
  * closed before the description changes, the fault that the C test once met: the checker finds it too.
  *
- * The words are as in C: ticket (dispatch, index), bell, sleepers, done.  A worker spins 0 turns, the shortest budget: more
- * turns only add looks at the bell.  The join of C sleeps with a time limit and looks again, here it waits for the count.
+ * The words are as in C: ticket (dispatch, index), bell, sleepers, done.  Every access of a word that others change is a step
+ * of its own, joined only with what follows on variables that nobody else sees.  A worker may hear the bell while it spins or
+ * go to sleep at any time, which is every spin budget.  The futex wakes as many as are wanted, any of those that sleep.  The
+ * join of C sleeps with a time limit and looks again, here it waits for the count.  Memory is sequentially consistent.
  */
 #ifndef WORKERS
 #define WORKERS 3
@@ -19,90 +21,101 @@
 /* dispatch n, from 1 on, has n + 1 chunks: the next one has more, which is what a late worker could mistake */
 #define CHUNKS_OF(n) ((n) + 1)
 #define MOST CHUNKS_OF(DISPATCHES)
-#define CLOSED 15
+#define CLOSED 7
 
 /* what there is to do: the number of the dispatch stands for run and context */
-byte job, claims;
+unsigned job : 2, claims : 3;
 /* the ticket, one 64-bit word in C: read and swapped as a whole */
-byte ticket_dispatch, ticket_index = CLOSED;
-byte bell, sleepers, done;
-bool asleep[3];
+unsigned ticket_dispatch : 2, ticket_index : 3 = CLOSED;
+unsigned bell : 3, sleepers : 3, done : 3;
+bool asleep[3]; /* the futex of the bell */
 bool stop;
-byte ran[DISPATCHES * MOST];
-byte ended;
+bool ran[DISPATCHES * MOST];
+unsigned ended : 3;
 
 inline run_chunk(description, index) {
-    d_step {
-        assert(description >= 1 && index < CHUNKS_OF(description));
-        ran[(description - 1) * MOST + index]++;
-        assert(ran[(description - 1) * MOST + index] == 1);
-    }
+    assert(description >= 1 && index < CHUNKS_OF(description));
+    assert(!ran[(description - 1) * MOST + index]);
+    ran[(description - 1) * MOST + index] = true
 }
 
 /* claim and run until nothing is left; the same for everybody */
-inline work(count) {
-    count = 0;
-    atomic { seen_dispatch = ticket_dispatch; seen_index = ticket_index; }
+inline work() {
+    atomic { seen_dispatch = ticket_dispatch; seen_index = ticket_index };
     do
     :: seen_claims = claims;
-       seen_job = job;
+       atomic {
+           seen_job = job;
+           if
+           :: seen_index >= seen_claims ->
+              seen_dispatch = 0; seen_index = 0; seen_claims = 0; seen_job = 0; /* dead: fewer states */
+              break
+           :: else
+           fi
+       };
+       atomic { /* the compare-and-swap */
+           seen_claims = 0;
+           if
+           :: ticket_dispatch == seen_dispatch && ticket_index == seen_index ->
+              ticket_index++
+           :: else ->
+              seen_dispatch = ticket_dispatch;
+              seen_index = ticket_index;
+              seen_job = 0 /* lost */
+           fi
+       };
        if
-       :: seen_index >= seen_claims -> break
-       :: else ->
-          atomic { /* the compare-and-swap */
-              if
-              :: ticket_dispatch == seen_dispatch && ticket_index == seen_index ->
-                 ticket_index++;
-                 won = true
-              :: else ->
-                 seen_dispatch = ticket_dispatch;
-                 seen_index = ticket_index;
-                 won = false
-              fi
+       :: seen_job != 0 ->
+          d_step {
+              assert(seen_job == seen_dispatch); /* the description read is that of the dispatch claimed from */
+              run_chunk(seen_job, seen_index);
+              count++;
+              seen_index++;
+              seen_job = 0
           }
-          if
-          :: won ->
-             assert(seen_job == seen_dispatch); /* the description read is that of the dispatch claimed from */
-             run_chunk(seen_job, seen_index);
-             count++;
-             seen_index++
-          :: else
-          fi
+       :: else
        fi
-    od;
-    skip;
-    d_step { seen_dispatch = 0; seen_index = 0; seen_claims = 0; seen_job = 0; won = false } /* dead: fewer states */
+    od
 }
 
-inline ring() {
+/* as many of the sleepers go on as are wanted, any of them */
+inline ring(wanted) {
     bell++;
-    if /* wakes all: fewer is the same for those that sleep on */
-    :: sleepers > 0 -> d_step { asleep[0] = false; asleep[1] = false; asleep[2] = false }
-    :: else
-    fi
+    found = sleepers;
+    atomic {
+        if
+        :: found > 0 ->
+           found = wanted;
+           do
+           :: found > 0 && asleep[0] -> asleep[0] = false; found--
+           :: found > 0 && asleep[1] -> asleep[1] = false; found--
+           :: found > 0 && asleep[2] -> asleep[2] = false; found--
+           :: found == 0 || !(asleep[0] || asleep[1] || asleep[2]) -> break
+           od
+        :: else
+        fi;
+        found = 0
+    }
 }
 
 active [WORKERS] proctype worker() {
-    byte heard = 0, count, seen_dispatch, seen_index, seen_claims, seen_job, me = _pid;
-    bool won;
+    unsigned heard : 3, count : 3, seen_dispatch : 2, seen_index : 3, seen_claims : 3, seen_job : 2;
     do
     :: if
-       :: bell == heard ->
-          sleepers++;
+       :: atomic { bell != heard -> heard = bell } /* while it spins */
+       :: sleepers++;
           do
-          :: bell != heard -> break
-          :: atomic { bell == heard -> asleep[me] = true } /* the futex looks at the word and sleeps in one step */
-             !asleep[me]
+          :: atomic { bell != heard -> heard = bell; break }
+          :: atomic { bell == heard -> asleep[_pid] = true }; /* the futex looks at the word and sleeps in one step */
+             !asleep[_pid]
           od;
           sleepers--
-       :: else
        fi;
-       heard = bell;
        if
        :: stop -> break
        :: else
        fi;
-       work(count);
+       work();
        if
        :: count > 0 -> atomic { done = done + count; count = 0 }
        :: else
@@ -112,25 +125,34 @@ active [WORKERS] proctype worker() {
 }
 
 active proctype dispatcher() {
-    byte n, count, seen_dispatch, seen_index, seen_claims, seen_job, i;
-    bool won;
-    for (n : 1 .. DISPATCHES) {
+    unsigned n : 2, count : 3, seen_dispatch : 2, seen_index : 3, seen_claims : 3, seen_job : 2, found : 3, i : 3;
+    n = 1;
+    do
+    :: n > DISPATCHES -> break
+    :: else ->
 #ifndef OPEN
-        atomic { ticket_dispatch = n; ticket_index = CLOSED }
+        atomic { ticket_dispatch = n; ticket_index = CLOSED };
 #endif
         job = n;
         claims = CHUNKS_OF(n);
         done = 0;
-        atomic { ticket_dispatch = n; ticket_index = 1 }
-        ring();
-        run_chunk(n, 0);
-        work(count);
-        (done == CHUNKS_OF(n) - 1 - count); /* the join: a state from which this never comes true is a deadlock */
-        for (i : 0 .. CHUNKS_OF(n) - 1) {
-            assert(ran[(n - 1) * MOST + i] == 1)
+        atomic { ticket_dispatch = n; ticket_index = 1 };
+        ring(CHUNKS_OF(n) - 1);
+        d_step { run_chunk(n, 0) };
+        work();
+        atomic {
+            done == CHUNKS_OF(n) - 1 - count; /* the join: a state from which this never comes true is a deadlock */
+            count = 0;
+            i = 0;
+            do
+            :: i < CHUNKS_OF(n) -> assert(ran[(n - 1) * MOST + i]); i++
+            :: else -> break
+            od;
+            i = 0;
+            n++
         }
-    }
+    od;
     stop = true;
-    ring();
+    ring(WORKERS);
     (ended == WORKERS)
 }

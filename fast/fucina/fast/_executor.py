@@ -9,8 +9,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from fucina.fast._arguments import whole
-from fucina.fast._shown import integer_shown
-from fucina.spec.errors import InvalidBounds, OverRelease
+from fucina.fast._shown import integer_shown, shown
+from fucina.spec.errors import DTypeMismatch, InvalidBounds, OverRelease
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -18,9 +18,21 @@ if TYPE_CHECKING:
 
     from fucina.spec.team import Allocator
 
-__all__ = ["Executor", "Mutex", "ThreadSafeAllocator", "WaitGroup"]
+__all__ = ["Executor", "Mutex", "ThreadSafeAllocator", "WaitGroup", "known_callable", "known_group"]
 
 _IDLE_SECONDS = 2.0
+
+
+def known_callable(name: str, value: object) -> None:
+    """Refuse what cannot be called (clause TEAM-ARG-1)."""
+    if not callable(value):
+        raise DTypeMismatch(f"{name} must be callable, got {shown(value)}", clause="TEAM-ARG-1")
+
+
+def known_group(value: object) -> None:
+    """Refuse what is no WaitGroup (clause TEAM-ARG-1)."""
+    if not isinstance(value, WaitGroup):
+        raise DTypeMismatch(f"group must be a WaitGroup, got {shown(value)}", clause="TEAM-ARG-1")
 
 
 class WaitGroup:
@@ -121,10 +133,14 @@ class Mutex:
 class ThreadSafeAllocator:
     """An allocator for several threads: every call of the one given happens under one lock.
 
-    Clauses: TEAM-PRIMITIVE-1
+    Clauses: TEAM-PRIMITIVE-1, TEAM-ARG-1
     """
 
     def __init__(self, child: Allocator) -> None:
+        if not all(callable(getattr(child, call, None)) for call in ("alloc", "resize", "remap", "free")):
+            raise DTypeMismatch(
+                f"child must have alloc, resize, remap and free, got {shown(child)}", clause="TEAM-ARG-1"
+            )
         self._child, self._lock = child, threading.Lock()
 
     def alloc(self, size: int) -> Any:

@@ -1,7 +1,7 @@
 """The raw layer, for those who need it; nothing of it stands at the root (clause TENSOR-INTERNAL-1)."""
 
 from fucina.fast import backend as backend_mod
-from fucina.fast import gpu
+from fucina.fast import gpu, thread_mod
 from fucina.fast import shape as shape_mod
 from fucina.fast import storage as storage_mod
 from fucina.fast import tensor as tensor_mod
@@ -17,4 +17,5 @@ __all__ = [
     "shape_mod",
     "storage_mod",
     "tensor_mod",
+    "thread_mod",
 ]

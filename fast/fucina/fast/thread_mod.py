@@ -7,19 +7,20 @@ library.  The library's own bulk functions use a team of the process and need no
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from fucina.fast import parallel
 from fucina.fast._accelerate import chain_enqueue, team_begin, team_chained, team_chunks, team_finish
 from fucina.fast._arguments import whole
-from fucina.fast._executor import Executor, Mutex, ThreadSafeAllocator, WaitGroup
+from fucina.fast._executor import Executor, Mutex, ThreadSafeAllocator, WaitGroup, known_callable, known_group
 from fucina.fast._native import ffi, lib
-from fucina.fast._shown import integer_shown
+from fucina.fast._shown import integer_shown, shown
 from fucina.spec.errors import (
     ChainViolation,
     ConcurrentUse,
+    DTypeMismatch,
     ForkedInTask,
     IndexOutOfBounds,
     InvalidBounds,
@@ -84,6 +85,13 @@ def _closing(owner: object, team: Any) -> weakref.finalize[..., Any]:
     return close
 
 
+def _items(tasks: Iterable[Task]) -> tuple[Task, ...]:
+    """Return the tasks of a dispatch (clause TEAM-ARG-1)."""
+    if not isinstance(tasks, Iterable):
+        raise DTypeMismatch(f"tasks must be a sequence, got {shown(tasks)}", clause="TEAM-ARG-1")
+    return tuple(tasks)
+
+
 def _forked() -> ForkedInTask:
     return ForkedInTask("the process forked in a task; what other threads had begun is not done", clause="TEAM-FORK-2")
 
@@ -137,9 +145,10 @@ class BarrierPool:
         ForkedInTask
             In the child of a fork inside a task, if tasks of other threads are lost there.
 
-        Clauses: TEAM-CHUNKS-1, TEAM-SERIAL-1, TEAM-RAISE-1, TEAM-ENV-1, TEAM-JOIN-1, TEAM-FORK-2
+        Clauses: TEAM-CHUNKS-1, TEAM-SERIAL-1, TEAM-RAISE-1, TEAM-ENV-1, TEAM-JOIN-1, TEAM-FORK-2, TEAM-ARG-1
         """
-        items = tuple(tasks)
+        items = _items(tasks)
+        known_callable("run", run)
         if team_chunks(self._alive(), len(items), lambda index: run(items[index])) == lib.FC_TEAM_FORKED:
             raise _forked()
 
@@ -165,9 +174,10 @@ class BarrierPool:
         ChainViolation
             When a task became runnable twice, or never.
 
-        Clauses: TEAM-CHAIN-1, TEAM-CHAIN-2, TEAM-CHAIN-3, TEAM-RAISE-1, TEAM-ENV-1
+        Clauses: TEAM-CHAIN-1, TEAM-CHAIN-2, TEAM-CHAIN-3, TEAM-RAISE-1, TEAM-ENV-1, TEAM-ARG-1
         """
-        items = tuple(tasks)
+        items = _items(tasks)
+        known_callable("run", run)
         initial = whole("initial_count", initial_count, "TEAM-CHAIN-1")
         if not 0 <= initial <= len(items):
             raise InvalidBounds(
@@ -275,16 +285,19 @@ class Pool:
     def try_spawn_wg(self, group: WaitGroup, run: Callable[..., object], *args: object) -> bool:
         """Run ``run(*args)`` on another thread some time soon; False, and nothing happens, where none can be had.
 
-        Clauses: TEAM-SPAWN-1
+        Clauses: TEAM-SPAWN-1, TEAM-ARG-1
         """
+        known_group(group)
+        known_callable("run", run)
         self._barrier._alive()
         return self._executor.spawn(group, run, args)
 
     def wait_and_work(self, group: WaitGroup) -> None:
         """Run tasks that have not begun until the group is done; raise what the first task that raised did.
 
-        Clauses: TEAM-SPAWN-1
+        Clauses: TEAM-SPAWN-1, TEAM-ARG-1
         """
+        known_group(group)
         self._executor.wait(group)
 
     def deinit(self) -> None:
@@ -334,8 +347,9 @@ class OneShotWorker:
         ConcurrentUse
             When a task was started and has not been waited for.
 
-        Clauses: TEAM-ONESHOT-1, TEAM-ONESHOT-2
+        Clauses: TEAM-ONESHOT-1, TEAM-ONESHOT-2, TEAM-ARG-1
         """
+        known_callable("task", task)
         address = self._alive()
         if self._begun is not None:
             raise ConcurrentUse("the worker has a task that was not waited for", clause="TEAM-ONESHOT-2")

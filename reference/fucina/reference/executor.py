@@ -13,7 +13,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from fucina.reference.arguments import shown, whole
-from fucina.spec.errors import InvalidBounds, OverRelease
+from fucina.spec.errors import DTypeMismatch, InvalidBounds, OverRelease
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -137,10 +137,13 @@ class Mutex:
 class ThreadSafeAllocator:
     """An allocator for several threads: every call of the one given happens under one lock.
 
-    Clauses: TEAM-PRIMITIVE-1
+    Clauses: TEAM-PRIMITIVE-1, TEAM-ARG-1
     """
 
     def __init__(self, child: Allocator) -> None:
+        for needed in ("alloc", "resize", "remap", "free"):
+            if not callable(getattr(child, needed, None)):
+                raise DTypeMismatch(f"child must be an allocator, got {shown(child)}", clause="TEAM-ARG-1")
         self._child, self._lock = child, threading.Lock()
 
     def alloc(self, size: int) -> Any:

@@ -1,7 +1,7 @@
 """The raw layer, for those who need it: nothing of it stands at the root (clause TENSOR-INTERNAL-1)."""
 
 from fucina.reference import backend as backend_mod
-from fucina.reference import gpu
+from fucina.reference import gpu, thread_mod
 from fucina.reference import shape as shape_mod
 from fucina.reference import storage as storage_mod
 from fucina.reference import tensor as tensor_mod
@@ -17,4 +17,5 @@ __all__ = [
     "shape_mod",
     "storage_mod",
     "tensor_mod",
+    "thread_mod",
 ]

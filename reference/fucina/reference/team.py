@@ -11,7 +11,7 @@ import sys
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, TypeVar
 
 from fucina.reference import fpenv, parallel
@@ -19,6 +19,7 @@ from fucina.reference.arguments import shown, whole
 from fucina.spec.errors import (
     ChainViolation,
     ConcurrentUse,
+    DTypeMismatch,
     ForkedInTask,
     IndexOutOfBounds,
     InvalidBounds,
@@ -29,11 +30,17 @@ if TYPE_CHECKING:
     from types import TracebackType
     from typing import Self
 
-__all__ = ["BarrierPool", "Chain", "Failures", "here"]
+__all__ = ["BarrierPool", "Chain", "Failures", "here", "of_kind"]
 
 Task = TypeVar("Task")
 here = threading.local()
 """``here.inside``: whether this thread is in a task."""
+
+
+def of_kind(name: str, value: object, fits: bool, kind: str) -> None:
+    """Refuse an argument of another kind before anything happens (clause TEAM-ARG-1)."""
+    if not fits:
+        raise DTypeMismatch(f"{name} must be {kind}, got {shown(value)}", clause="TEAM-ARG-1")
 
 
 class Failures:
@@ -156,8 +163,10 @@ class BarrierPool:
     def parallel_chunks(self, tasks: Sequence[Task], run: Callable[[Task], object]) -> None:
         """Run ``run(task)`` once for every task, on all participants; the calling thread begins with the first.
 
-        Clauses: TEAM-CHUNKS-1, TEAM-SERIAL-1, TEAM-RAISE-1, TEAM-ENV-1, TEAM-JOIN-1, TEAM-FORK-2
+        Clauses: TEAM-CHUNKS-1, TEAM-SERIAL-1, TEAM-RAISE-1, TEAM-ENV-1, TEAM-JOIN-1, TEAM-FORK-2, TEAM-ARG-1
         """
+        of_kind("tasks", tasks, isinstance(tasks, Iterable), "a sequence")
+        of_kind("run", run, callable(run), "callable")
         items = tuple(tasks)
         failures = Failures()
         if not self._take():
@@ -195,8 +204,10 @@ class BarrierPool:
     def parallel_chained(self, tasks: Sequence[Task], initial_count: int, run: Callable[[Task, Chain], object]) -> bool:
         """Run ``run(task, chain)`` once for every task, each after some task has enqueued it.
 
-        Clauses: TEAM-CHAIN-1, TEAM-CHAIN-2, TEAM-CHAIN-3, TEAM-RAISE-1, TEAM-ENV-1
+        Clauses: TEAM-CHAIN-1, TEAM-CHAIN-2, TEAM-CHAIN-3, TEAM-RAISE-1, TEAM-ENV-1, TEAM-ARG-1
         """
+        of_kind("tasks", tasks, isinstance(tasks, Iterable), "a sequence")
+        of_kind("run", run, callable(run), "callable")
         items = tuple(tasks)
         initial = whole("initial_count", initial_count, "TEAM-CHAIN-1")
         if not 0 <= initial <= len(items):

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from fucina.reference import parallel
 from fucina.reference.executor import Executor, Mutex, ThreadSafeAllocator, WaitGroup
-from fucina.reference.team import BarrierPool, Chain, Failures, here
+from fucina.reference.team import BarrierPool, Chain, Failures, here, of_kind
 from fucina.spec.errors import ConcurrentUse, ForkedInTask, UseAfterDeinit
 
 if TYPE_CHECKING:
@@ -72,8 +72,10 @@ class Pool:
     def try_spawn_wg(self, group: WaitGroup, run: Callable[..., object], *args: object) -> bool:
         """Run ``run(*args)`` on another thread some time soon; False, and nothing happens, where none can be had.
 
-        Clauses: TEAM-SPAWN-1
+        Clauses: TEAM-SPAWN-1, TEAM-ARG-1
         """
+        of_kind("group", group, isinstance(group, WaitGroup), "a WaitGroup")
+        of_kind("run", run, callable(run), "callable")
         if self._barrier._ended:
             raise UseAfterDeinit("the team has been ended", clause="TEAM-END-1")
         return self._executor.spawn(group, run, args)
@@ -81,8 +83,9 @@ class Pool:
     def wait_and_work(self, group: WaitGroup) -> None:
         """Run tasks that have not begun until the group is done; raise what the first task that raised did.
 
-        Clauses: TEAM-SPAWN-1
+        Clauses: TEAM-SPAWN-1, TEAM-ARG-1
         """
+        of_kind("group", group, isinstance(group, WaitGroup), "a WaitGroup")
         self._executor.wait(group)
 
     def deinit(self) -> None:
@@ -126,8 +129,9 @@ class OneShotWorker:
     def start(self, task: Callable[[], object]) -> None:
         """Begin ``task()`` beside the caller.
 
-        Clauses: TEAM-ONESHOT-1, TEAM-ONESHOT-2
+        Clauses: TEAM-ONESHOT-1, TEAM-ONESHOT-2, TEAM-ARG-1
         """
+        of_kind("task", task, callable(task), "callable")
         self._alive()
         if self._thread is not None:
             raise ConcurrentUse("the worker has a task that was not waited for", clause="TEAM-ONESHOT-2")

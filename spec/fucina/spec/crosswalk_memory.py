@@ -190,6 +190,7 @@ INTERNAL = (
 INTERNAL_ADDED = (
     "internal.storage_mod STORAGE-TYPE-1",
     "internal.shape_mod SHAPE-RULE-1",
+    "internal.thread_mod TENSOR-INTERNAL-1",
     "internal.fail_allocation STORAGE-FAULT-1",
     "internal.allocation_count STORAGE-FAULT-1",
 )

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from fucina.spec.execution import BackendModule
     from fucina.spec.interface import ScalarValue
     from fucina.spec.runtime import HostShadow, Release
+    from fucina.spec.team import ThreadPart
     from fucina.spec.types import DType
 
     AnyArray: TypeAlias = npt.NDArray[Any]
@@ -337,10 +338,7 @@ class GpuPart(Protocol):
 
 
 class InternalPart(Protocol):
-    """``internal``: the raw layer, for those who need it.
-
-    ``thread_mod`` joins with the chapter team.
-    """
+    """``internal``: the raw layer, for those who need it."""
 
     @property
     def RawTensor(self) -> type[TensorPart]: ...  # noqa: N802
@@ -352,6 +350,8 @@ class InternalPart(Protocol):
     def shape_mod(self) -> ShapeModule: ...
     @property
     def backend_mod(self) -> BackendModule: ...
+    @property
+    def thread_mod(self) -> ThreadPart: ...
     @property
     def gpu(self) -> GpuPart: ...
     def fail_allocation(self, n: int | None) -> None: ...

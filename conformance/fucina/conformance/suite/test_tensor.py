@@ -623,6 +623,11 @@ def test_nothing_raw_at_the_root(impl: Any) -> None:
     assert internal.tensor_mod.storage(DType.q4_k) == impl.dtype.storage(DType.q4_k)
 
 
+@clause("TENSOR-INTERNAL-1", "TEAM-THREADS-1")
+def test_one_thread_module(impl: Any) -> None:
+    assert impl.internal.thread_mod is impl.thread_mod
+
+
 @clause("TENSOR-GPU-1")
 def test_the_null_provider(impl: Any, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setenv("FUCINA_GPU_TRACE", "1")
