@@ -32,7 +32,8 @@ PROGRAM = """
 #include "team/topology.h"
 #include <stdio.h>
 int main(int count, char **arguments) {
-    for (int i = 1; i < count; i++) printf("%zu %zu\\n", fc_physical_cores(arguments[i]), fc_cgroup_budget(arguments[i]));
+    const char *root = count > 1 ? arguments[1] : "";
+    printf("%zu %zu\\n", fc_physical_cores(root), fc_cgroup_budget(root));
     return 0;
 }
 """
@@ -205,7 +206,10 @@ TREES: dict[str, tuple[dict[str, str], int | None]] = {
     "2: a quota of 0": (version_2("/a", __a="0 100000"), None),
     "2: a namespace": (version_2("/", V2.replace(" / ", " /docker/4f "), **{"": "200000 100000"}), 2),
     "2: within the mount": (version_2("/docker/4f/a", V2.replace(" / ", " /docker/4f "), __a="200000 100000"), 2),
-    "2: beside the mount": (version_2("/docker/4fff", V2.replace(" / ", " /docker/4f "), **{"ff": "1 1", "": "5 1"}), 5),
+    "2: beside the mount": (
+        version_2("/docker/4fff", V2.replace(" / ", " /docker/4f "), **{"ff": "1 1", "": "5 1"}),
+        5,
+    ),
     "2: above the namespace": (version_2("/../../other", **{"": "600000 100000", "__other": "100000 100000"}), 6),
     "2: a slash at the end": (version_2("/a/", __a="200000 100000"), 2),
     "2: a blank in the mount": (

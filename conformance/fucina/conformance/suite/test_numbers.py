@@ -18,7 +18,7 @@ import pytest
 from fucina.conformance import clause
 from fucina.conformance.compare import Mismatch
 from fucina.conformance.suite import environment as fpenv
-from fucina.conformance.suite.work import calls, pattern, refused
+from fucina.conformance.suite.work import arithmetic, calls, pattern, refused
 from fucina.conformance.targets import Target
 from fucina.spec.errors import FucinaError, NonDefaultFloatEnvironment
 
@@ -26,7 +26,7 @@ from fucina.spec.errors import FucinaError, NonDefaultFloatEnvironment
 @cache
 def _answers(target: Target) -> dict[str, tuple[Callable[[], Any], Any]]:
     """Return every call with what it gives in the default environment."""
-    return {name: (call, pattern(call())) for name, call in calls(target.module).items()}
+    return {name: (call, pattern(call())) for name, call in (calls(target.module) | arithmetic(target.module)).items()}
 
 
 @clause("NUM-ENV-1", "NUM-ENV-2")

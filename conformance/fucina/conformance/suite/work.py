@@ -15,9 +15,9 @@ from fucina.conformance.suite.fills import FILLS, Fill, by_name
 from fucina.conformance.suite.pace import quick
 from fucina.spec import DType
 
-__all__ = ["calls", "pattern", "refused"]
+__all__ = ["arithmetic", "calls", "pattern", "refused"]
 
-Call = Callable[[], Any]
+Call = Callable[..., Any]
 N = 70
 
 # parameters whose products and sums are subnormal: what a flushing unit would lose
@@ -44,13 +44,20 @@ def calls(impl: Any) -> dict[str, Call]:
     table = vectors.load("dtype_cast_scalar")
     for source in SCALARS:
         inputs = table[f"in_{source.name}"].view(STORAGE[source])
-        few = table[f"in_{source.name}"][::9].tolist()
+        some = table[f"in_{source.name}"][::9].tolist()
         for target in SCALARS:
             pair = f"{source.name} -> {target.name}"
             found[f"cast_array {pair}"] = partial(impl.dtype.cast_array, source, target, inputs)
-            found[f"cast_bits {pair}"] = partial(_cast_bits, impl, source, target, few)
+            found[f"cast_bits {pair}"] = partial(_cast_bits, impl, source, target, some)
     for dtype in FLOAT_DTYPES:
         found[f"scalars of {dtype.name}"] = partial(_scalars, impl, dtype, impl.dtype.one(dtype), tiny)
+        narrow = table[f"in_{dtype.name}"].view(STORAGE[dtype])
+        if dtype is not DType.bf16 and not impl.dtype.is_f8(dtype):  # of those the buffer's format says nothing
+            found[f"convert {dtype.name}"] = partial(impl.dtype.convert, narrow, DType.f16)
+    few = (1, 0x2A, 0x3F)
+    for name in ("bf16", "f8e4m3", "f8e5m2"):
+        decode, encode = getattr(impl.dtype, f"{name}_to_f32"), getattr(impl.dtype, f"f32_to_{name}")
+        found[f"named bridges of {name}"] = partial(_bridged, decode, encode, few, (0.1, tiny, 2.0**-10 * 1.1))
     tiny64 = 5e-324
     found["truth of subnormals"] = lambda: (
         impl.dtype.is_truthy(DType.f32, tiny),
@@ -63,8 +70,15 @@ def calls(impl: Any) -> dict[str, Call]:
         found |= _block_calls(impl, tiny)
     if "tensor" in impl.capabilities:
         found |= _tensor_calls(impl, tiny)
+    if "context" in impl.capabilities:
+        found |= _context_calls(impl, tiny)
+    found["streams"] = lambda: tuple(impl.rng.at(7, i) for i in range(9)) + tuple(map(int, impl.rng.splitmix64(7)))
     found["value types"] = lambda: (impl.Bf16(1).to_f32(), impl.F8E4M3.from_f32(0.3).bits, impl.F8E5M2(1).to_f32())
     return found
+
+
+def _bridged(decode: Call, encode: Call, codes: tuple[int, ...], values: tuple[Any, ...]) -> tuple[Any, ...]:
+    return (*map(decode, codes), *map(encode, values))
 
 
 def _filled(impl: Any, fill: Fill, out: Any, values: tuple[Any, ...]) -> Any:
@@ -83,10 +97,101 @@ def _tensor_calls(impl: Any, tiny: Any) -> dict[str, Call]:
     raw = impl.internal.RawTensor
     found["raw tensors of scalars"] = lambda: (
         raw.from_slice((3,), [tiny, 1e-45, 0.1]).data_const(),
+        raw.zeros((3,)).data_const(),
         raw.scalar(tiny).data_const(),
         raw.scalar(tiny).item(),
     )
     return found
+
+
+def _context_calls(impl: Any, tiny: Any) -> dict[str, Call]:
+    """Return what a context makes, moves and converts."""
+    ctx, raw = impl.ExecContext(), impl.internal.RawTensor
+    found: dict[str, Call] = {}
+    table = vectors.load("dtype_cast_scalar")
+    for dtype in SCALARS:
+        kind = impl.internal.tensor_mod.TensorOf(dtype)
+        values = table[f"in_{dtype.name}"].view(STORAGE[dtype])[:20]
+        x = kind.from_slice((len(values),), values)
+        found[f"a context's casts of {dtype.name}"] = partial(_cast, ctx, x)
+    numbers = [1e-45, 0.1, 2.0**-149 * 1.5, 3.0, tiny, 1e-46]
+    x = raw.from_slice((2, 3), numbers)
+    borrowed = np.array([3, 1, 0x7FFFFF], np.uint32).view(np.float32)
+    found["a context's tensors"] = lambda: tuple(
+        made.data_const()
+        for made in (
+            *(ctx.from_slice((6,), numbers, dtype) for dtype in (DType.f16, DType.f32, DType.f64)),
+            *(ctx.full((3,), value, dtype) for value in (tiny, 0.1) for dtype in (DType.f16, DType.f32, DType.f64)),
+            ctx.scalar(tiny),
+            ctx.scalar(0.1, DType.f16),
+            ctx.from_borrowed_slice((3,), borrowed),
+            ctx.clone(x),
+            ctx.materialize(x),
+            ctx.materialize(ctx.narrow_axis(x, 1, 1, 2)),
+            ctx.clone(ctx.broadcast_to(x, (2, 2, 3))),
+            ctx.contiguous_for_reshape(ctx.broadcast_to_rank(3, x, (2, 2, 3))),
+            ctx.prepare_contiguous(ctx.narrow_axis(x, 1, 1, 2)).tensor,
+        )
+    )
+    found["a context's constants"] = lambda: tuple(
+        made((3,), dtype).data_const() for made in (ctx.zeros, ctx.ones) for dtype in SCALARS
+    )
+    zeros = np.zeros(36, np.uint8)
+    found["a context's blocks"] = lambda: ctx.clone(ctx.from_storage_slice((64,), zeros, DType.q4_0)).data_const()
+    create = impl.internal.storage_mod.BufferOf(DType.f32).from_slice
+    found["storage"] = lambda: (create(numbers).data, raw.from_slice((2, 3), numbers).data_checked())
+    out = np.zeros(4, np.float32)
+    found["a range of a tensor"] = lambda: (x.copy_range_to(out, 1, 4), out)
+    return found
+
+
+def _cast(ctx: Any, x: Any) -> tuple[Any, ...]:
+    wide = ctx.prepare_as(DType.f32, x).tensor
+    return (
+        *(ctx.cast(x, target).data_const() for target in SCALARS),
+        wide.data_const(),
+        ctx.store_as(x.dtype, wide).data_const(),
+    )
+
+
+def arithmetic(impl: Any) -> dict[str, Call]:
+    """Return the arithmetic on tensors, which may raise flags (clause NUM-ENV-3); every NaN is out of the way."""
+    if "context" not in impl.capabilities:
+        return {}
+    ctx, found = impl.ExecContext(), dict[str, Call]()
+    for dtype in SCALARS:
+        kind = impl.internal.tensor_mod.TensorOf(dtype)
+        patterns = np.array([1, 2, 3, 5, 7, 11, 4, 1], STORAGE[dtype])
+        if dtype in FLOAT_DTYPES:  # subnormals, and numbers whose sums, products and quotients are rounded
+            numbers = [0.1, -0.3, 3.0, 1.7, -2.9, 0.7, 11.0, 1.1]
+            rounded = [impl.dtype.cast_bits(DType.f64, dtype, int(np.float64(v).view(np.uint64))) for v in numbers]
+            bits = np.dtype(f"u{STORAGE[dtype].itemsize}")
+            patterns = np.array([1, 2, 3, 5, *rounded[:4], *rounded], bits).view(STORAGE[dtype])
+        x, y = (kind.from_storage_slice((len(patterns),), given) for given in (patterns, patterns[::-1].copy()))
+        for name in ("add", "sub", "mul", "div", "sum", "scale", "add_in_place", "scale_in_place"):
+            work = partial(_computed, ctx, name, x, y)
+            try:
+                work()
+            except (TypeError, ValueError):  # not for this dtype
+                continue
+            found[f"{name} of {dtype.name}"] = work
+    return found
+
+
+def _computed(ctx: Any, name: str, x: Any, y: Any) -> Any:
+    if name == "sum":
+        return ctx.sum(x).data_const()
+    if name == "scale":
+        return ctx.scale(x, 0.1).data_const()
+    if name == "add_in_place":
+        mine = x.clone()
+        mine.add_in_place(y)
+        return mine.data_const()
+    if name == "scale_in_place":
+        mine = x.clone()
+        mine.scale_in_place(0.3)
+        return mine.data_const()
+    return getattr(ctx, name)(x, y).data_const()
 
 
 def _moved(kind: Any, values: Any, out: Any) -> tuple[Any, ...]:
