@@ -30,14 +30,19 @@ typedef void fc_cast_kernel(const void *in, void *out, size_t n);
     X(transpose, (size_t element, const unsigned char *in, size_t in_pitch, unsigned char *out, size_t out_pitch,           \
                   size_t rows, size_t columns, int beyond))
 
-/* ops/: a row of a pointwise operation, the lanes of a sum, and stores around the caches (ops/rows.c, ops/lanes.c) */
+/* ops/: a row of a pointwise operation, the lanes of a sum, and stores around the caches (ops/rows.c, ops/lanes.c); blocks of
+   a matrix product (ops/chains.c, ops/product.h) */
+struct fc_product;
+struct fc_product_row;
 #define FC_OPS_KERNELS(X)                                                                                                   \
     X(pointwise, (int operation, int dtype, int form, const void *a, const void *b, void *out, size_t n))                   \
     X(scaled, (int dtype, int stream, double factor, const void *x, void *out, size_t n))                                   \
     X(stream_end, (void))                                                                                                   \
     X(sum_lanes, (int dtype, const void *x, size_t n, void *lanes))                                                         \
     X(sum_columns, (int dtype, const void *x, size_t pitch, size_t rows, size_t width, void *lanes))                        \
-    X(fold, (int wide, void *lanes, size_t width))
+    X(fold, (int wide, void *lanes, size_t width))                                                                          \
+    X(product, (const struct fc_product *block))                                                                            \
+    X(product_row, (const struct fc_product_row *row))
 
 #define FC_KERNEL_LISTS(X) FC_OPS_KERNELS(X) FC_RNG_KERNELS(X) FC_TENSOR_KERNELS(X)
 

@@ -29,4 +29,8 @@ void fc_sum(int dtype, int rank, const size_t *dims, const void *x, const size_t
 /* the same along one axis: as many elements as the other axes have, row-major */
 void fc_sum_axis(int dtype, int rank, const size_t *dims, const void *x, const size_t *strides, int axis, void *out);
 
+/* out [m, n] = a [m, k] times b [k, n], of floats; strides of two axes each (the facade's dot) */
+void fc_matmul(int dtype, size_t m, size_t n, size_t k, const void *a, const size_t *a_strides, const void *b,
+               const size_t *b_strides, void *out);
+
 #endif

@@ -7,6 +7,7 @@
 #include "python/handles.h"
 #include "python/pass_on.h"
 #include "ops/ops.h"
+#include "python/kernels.h"
 #include "tensor/copy.h"
 #include <string.h>
 
@@ -354,7 +355,7 @@ PyMODINIT_FUNC PyInit__contexts(void) {
     PyObject *module = PyModule_Create(&definition), *type = PyType_FromSpec(&spec);
     for (int k = 0; k < 4; k++) slow_names[k] = PyUnicode_InternFromString(names[k]);
     refuse_name = PyUnicode_InternFromString("_refuse_use");
-    if (!module || !type || !slow_names[3] || !refuse_name || PyModule_AddObjectRef(module, "Context", type)) Py_CLEAR(module);
+    if (!module || !type || !slow_names[3] || !refuse_name || PyModule_AddObjectRef(module, "Context", type) || fh_add_kernels(module)) Py_CLEAR(module);
     Py_XDECREF(type);
     return module;
 }
