@@ -19,7 +19,9 @@ extensions = [
     "sphinx.ext.mathjax",
     "sphinx.ext.napoleon",
     "block_records",
+    "chart",
     "clause_lines",
+    "markdown",
     "picture",
     "records",
 ]

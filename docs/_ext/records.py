@@ -31,6 +31,15 @@ def clause_reference(clause: str) -> nodes.Node:
     return reference
 
 
+def chapter_reference(chapter: str) -> nodes.Node:
+    """Return a link to a chapter of the specification."""
+    reference = addnodes.pending_xref(
+        "", refdomain="std", reftype="doc", reftarget=f"/spec/{chapter}", refexplicit=True, refwarn=True
+    )
+    reference += nodes.inline(chapter, chapter)
+    return reference
+
+
 def missed(text: str) -> nodes.Node:
     """Return a figure that misses its goal, set apart from the others."""
     return nodes.strong(text, text)
@@ -114,6 +123,29 @@ class Matrix(Record):
     def _cell(self, cell: Any) -> Cell:
         checks = sum(cell["counts"].values())
         return str(checks) if cell["state"] == "ok" else missed(cell["state"])
+
+
+class Summary(Record):
+    """``.. conformance-summary::`` - chapter by implementation, from the last recorded run."""
+
+    file = "conformance.json"
+
+    def _facts(self, data: Any) -> str:
+        checks = data["totals"]["passed"] + data["totals"]["failed"]
+        return f"{len(data['clauses'])} clauses, {checks:,} checks, recorded {data['created'][:10]}."
+
+    def _tables(self, data: Any) -> Iterable[Table]:
+        labels = [t["label"] for t in data["targets"]]
+        states = {(c["clause"], c["target"]): c["state"] for c in data["cells"]}
+        rows: list[list[Cell]] = []
+        for chapter in dict.fromkeys(c["chapter"] for c in data["clauses"]):
+            ids = [c["id"] for c in data["clauses"] if c["chapter"] == chapter]
+            row: list[Cell] = [chapter_reference(chapter), str(len(ids))]
+            for label in labels:
+                agree = sum(states[i, label] == "ok" for i in ids)
+                row.append("all agree" if agree == len(ids) else missed(f"{agree} agree"))
+            rows.append(row)
+        yield "Clauses, by chapter", ["chapter", "clauses", *labels], rows
 
 
 class Elsewhere(Record):
@@ -238,6 +270,7 @@ class Speed(Record):
 def setup(app: Sphinx) -> dict[str, bool]:
     """Register the directives."""
     app.add_directive("conformance-matrix", Matrix)
+    app.add_directive("conformance-summary", Summary)
     app.add_directive("elsewhere-record", Elsewhere)
     app.add_directive("exhaustive-record", Exhaustive)
     app.add_directive("fault-score", Faults)
