@@ -1,0 +1,525 @@
+/*
+ * fucina.fast._nodes: the graph of gradients and the walk back over it (chapter autograd).  What is wrong is said by the
+ * Python layer; the formulas are there too.  Lives in the same shared object as _handles.  Everything here runs with the GIL.
+ */
+#include "python/nodes.h"
+#include "ops/ops.h"
+#include <string.h>
+
+enum { LARGE = 1 << 15, FEW = 4 }; /* bytes from which on the GIL is released; saved tensors that need no memory */
+
+typedef struct {
+    PyObject_HEAD
+    PyObject *shape, *operands, *saved, *formula, *constants;
+    PyObject *dtype, *gradient; /* of a leaf; the gradient a raw tensor, or NULL */
+    unsigned long long serial;  /* nodes are numbered as they are made */
+    uint32_t few[FEW], *generations;
+    char dead, leaf;
+} fh_node;
+static fh_node *of(PyObject *object) { return (fh_node *)object; }
+
+static PyTypeObject *node_type, *leaf_type;
+static unsigned long long serials;
+static PyObject *nothing; /* the empty tuple */
+static PyObject *all_wanted, *both_wanted, *left_wanted, *right_wanted;
+static PyObject *one, *refuse, *copied; /* a tensor of one 1; what raises; what copies */
+static PyObject *add_name, *enter_name, *leave_name, *broadcast_name;
+
+int fh_is_node(PyObject *object) { return Py_TYPE(object) == node_type || Py_TYPE(object) == leaf_type; }
+
+/* -- nodes */
+
+static fh_tensor *saved_at(PyObject *saved, Py_ssize_t k) {
+    PyObject *item = PyTuple_GetItem(saved, k);
+    return item == Py_None ? NULL : (fh_tensor *)item;
+}
+static uint32_t generation_of(const fh_tensor *t) { return atomic_load_explicit(&t->storage->generation, memory_order_relaxed); }
+
+/* End a tensor of ours, whoever else points to the object. */
+static void finish(PyObject *object) {
+    fh_tensor *t = (fh_tensor *)object;
+    if (t->life != FH_OWNED || !t->storage) return;
+    struct fc_storage *s = t->storage;
+    t->life = FH_ENDED;
+    t->storage = NULL;
+    fh_let_go_silently(s);
+}
+
+/* Clauses: AUTOGRAD-TRACK-1, AUTOGRAD-SAVED-1 */
+PyObject *fh_node_new(PyObject *shape, PyObject *operands, PyObject *saved, PyObject *formula, PyObject *constants) {
+    const Py_ssize_t count = PyTuple_Size(saved);
+    uint32_t *generations = NULL;
+    if (PyErr_Occurred()) return NULL;
+    if (count > FEW && !(generations = PyMem_Malloc((size_t)count * sizeof *generations))) return PyErr_NoMemory();
+    fh_node *self = of(PyType_GenericAlloc(node_type, 0));
+    if (!self) {
+        PyMem_Free(generations);
+        return NULL;
+    }
+    self->generations = generations ? generations : self->few;
+    for (Py_ssize_t k = 0; k < count; k++) {
+        const fh_tensor *t = saved_at(saved, k);
+        self->generations[k] = t && t->storage ? generation_of(t) : 0;
+    }
+    Py_INCREF(self->shape = shape);
+    Py_INCREF(self->operands = operands);
+    Py_INCREF(self->saved = saved);
+    Py_INCREF(self->formula = formula);
+    Py_INCREF(self->constants = constants);
+    self->serial = serials++;
+    return (PyObject *)self;
+}
+
+static PyObject *new_node(PyTypeObject *type, PyObject *args, PyObject *keywords) {
+    PyObject *shape, *operands, *saved, *formula, *constants = nothing;
+    (void)type, (void)keywords;
+    if (!PyArg_ParseTuple(args, "O!O!O!O|O!", &PyTuple_Type, &shape, &PyTuple_Type, &operands, &PyTuple_Type, &saved, &formula, &PyTuple_Type, &constants))
+        return NULL;
+    for (Py_ssize_t k = PyTuple_Size(operands); k--;)
+        if (PyTuple_GetItem(operands, k) != Py_None && !fh_is_node(PyTuple_GetItem(operands, k)))
+            return PyErr_Format(PyExc_TypeError, "operands are nodes or None");
+    for (Py_ssize_t k = PyTuple_Size(saved); k--;)
+        if (PyTuple_GetItem(saved, k) != Py_None && !fh_is_tensor(PyTuple_GetItem(saved, k)))
+            return PyErr_Format(PyExc_TypeError, "saved values are raw tensors or None");
+    return fh_node_new(shape, operands, saved, formula, constants);
+}
+
+/* Clause: AUTOGRAD-LEAF-1 */
+static PyObject *new_leaf(PyTypeObject *type, PyObject *args, PyObject *keywords) {
+    PyObject *shape, *dtype;
+    (void)keywords;
+    if (!PyArg_ParseTuple(args, "O!O", &PyTuple_Type, &shape, &dtype)) return NULL;
+    fh_node *self = of(PyType_GenericAlloc(type, 0));
+    if (!self) return NULL;
+    Py_INCREF(self->shape = shape);
+    Py_INCREF(self->dtype = dtype);
+    Py_INCREF(self->operands = nothing);
+    Py_INCREF(self->saved = nothing);
+    self->generations = self->few;
+    self->leaf = 1;
+    self->serial = serials++;
+    return (PyObject *)self;
+}
+
+static int node_traverse(PyObject *object, visitproc visit, void *arg) {
+    const fh_node *self = of(object);
+    Py_VISIT((PyObject *)Py_TYPE(object));
+    Py_VISIT(self->operands);
+    Py_VISIT(self->saved);
+    Py_VISIT(self->formula);
+    Py_VISIT(self->constants);
+    Py_VISIT(self->gradient);
+    return 0;
+}
+static int node_clear(PyObject *object) {
+    fh_node *self = of(object);
+    self->dead = 1;
+    fh_put(&self->operands, nothing);
+    fh_put(&self->saved, nothing);
+    Py_CLEAR(self->formula);
+    Py_CLEAR(self->constants);
+    Py_CLEAR(self->gradient);
+    return 0;
+}
+static void node_dealloc(PyObject *object) { /* however long the chain: the tuples of operands keep the recursion short */
+    fh_node *self = of(object);
+    PyTypeObject *type = Py_TYPE(object);
+    PyObject_GC_UnTrack(object);
+    Py_XDECREF(self->shape);
+    Py_XDECREF(self->operands);
+    Py_XDECREF(self->saved);
+    Py_XDECREF(self->formula);
+    Py_XDECREF(self->constants);
+    Py_XDECREF(self->dtype);
+    Py_XDECREF(self->gradient);
+    if (self->generations != self->few) PyMem_Free(self->generations);
+    PyObject_GC_Del(object);
+    Py_DECREF(type);
+}
+
+/* Clauses: AUTOGRAD-GRAD-1 */
+static PyObject *zero(PyObject *object, PyObject *unused) {
+    PyObject *gradient = of(object)->gradient;
+    (void)unused;
+    of(object)->gradient = NULL;
+    if (gradient) finish(gradient);
+    Py_XDECREF(gradient);
+    Py_RETURN_NONE;
+}
+
+/* Clause: AUTOGRAD-LIFE-1 */
+static PyObject *destroy(PyObject *object, PyObject *unused) {
+    fh_node *self = of(object);
+    PyObject *saved = self->saved;
+    Py_INCREF(saved);
+    Py_XDECREF(zero(object, unused));
+    node_clear(object);
+    for (Py_ssize_t k = PyTuple_Size(saved); k--;)
+        if (saved_at(saved, k)) finish((PyObject *)saved_at(saved, k));
+    Py_DECREF(saved);
+    Py_RETURN_NONE;
+}
+
+/* Whether backward can go through a node; where not, the Python layer says why (clauses AUTOGRAD-LIFE-1, AUTOGRAD-SAVED-1). */
+static int passable(const fh_node *node) {
+    int good = !node->dead;
+    for (Py_ssize_t k = PyTuple_Size(node->saved); good && k--;) {
+        const fh_tensor *t = saved_at(node->saved, k);
+        good = !t || (t->storage && generation_of(t) == node->generations[k]);
+    }
+    if (good) return 1;
+    Py_XDECREF(PyObject_CallFunctionObjArgs(refuse, (PyObject *)node, NULL));
+    if (!PyErr_Occurred()) PyErr_SetString(PyExc_RuntimeError, "a node that backward cannot go through");
+    return 0;
+}
+
+static PyObject *get_generations(PyObject *object, void *unused) {
+    const fh_node *self = of(object);
+    (void)unused;
+    const Py_ssize_t count = PyTuple_Size(self->saved);
+    PyObject *tuple = PyTuple_New(count);
+    for (Py_ssize_t k = 0; tuple && k < count; k++) {
+        PyObject *entry = PyLong_FromUnsignedLong(self->generations[k]);
+        if (!entry) {
+            Py_CLEAR(tuple);
+            break;
+        }
+        PyTuple_SetItem(tuple, k, entry);
+    }
+    return tuple;
+}
+
+/* -- gradients */
+
+static fh_tensor *tensor(PyObject *object) { return (fh_tensor *)object; }
+static int is_ours(const fh_tensor *t) { /* nobody else sees its storage, which is all its own (clause TENSOR-TAKE-1) */
+    return t->offset == 0 && !t->storage->read_only && fc_refs_of(fc_life_of(t->storage)) == 1 && fh_is_contiguous(t);
+}
+
+/* a = a + b, where a is ours */
+static int add_to(fh_tensor *a, const fh_tensor *b) {
+    struct fc_storage *s = a->storage, *its = b->storage;
+    const size_t bytes = fc_count(a->rank, a->shape) * sizeof(float);
+    if (!fh_open_for_writing(s)) return 0;
+    if (bytes < LARGE) {
+        fc_pointwise(FC_ADD, FC_f32, a->rank, a->shape, fh_first(a), a->strides, fh_first(b), b->strides, fh_first(a));
+        return 1;
+    }
+    if (!fc_storage_pin(s)) return 0;
+    if (fc_storage_pin(its)) {
+        const fh_tensor to = *a, from = *b;
+        void *values = fh_first(a);
+        const void *terms = fh_first(b);
+        PyThreadState *state = PyEval_SaveThread();
+        fc_pointwise(FC_ADD, FC_f32, to.rank, to.shape, values, to.strides, terms, from.strides, values);
+        PyEval_RestoreThread(state);
+        fc_storage_unpin(its);
+    }
+    fc_storage_unpin(s);
+    return !PyErr_Occurred();
+}
+
+/* -- the walk: what has arrived where, and the nodes among them that are to be visited, as a heap, the latest first */
+struct walk {
+    PyObject *ctx, *arrived, *summed; /* summed: leaves to whose gradient that of `arrived` was added, or NULL */
+    fh_node **heap, *near[32];
+    size_t count, room;
+};
+
+static int push(struct walk *w, fh_node *node) {
+    if (w->count == w->room) {
+        fh_node **more = PyMem_Malloc(2 * w->room * sizeof *more);
+        if (!more) return PyErr_NoMemory(), 0;
+        memcpy(more, w->heap, w->count * sizeof *more);
+        if (w->heap != w->near) PyMem_Free(w->heap);
+        w->heap = more;
+        w->room *= 2;
+    }
+    size_t k = w->count++;
+    for (; k && w->heap[(k - 1) / 2]->serial < node->serial; k = (k - 1) / 2) w->heap[k] = w->heap[(k - 1) / 2];
+    w->heap[k] = node;
+    return 1;
+}
+static fh_node *pop(struct walk *w) {
+    fh_node *top = w->heap[0], *last = w->heap[--w->count];
+    size_t k = 0;
+    for (size_t child; (child = 2 * k + 1) < w->count; k = child) {
+        if (child + 1 < w->count && w->heap[child + 1]->serial > w->heap[child]->serial) child++;
+        if (w->heap[child]->serial < last->serial) break;
+        w->heap[k] = w->heap[child];
+    }
+    w->heap[k] = last;
+    return top;
+}
+
+/* Put a sum in the place of what has arrived, which ends; steals the sum, which may be NULL. */
+static int replaced(struct walk *w, PyObject *node, PyObject *old, PyObject *sum) {
+    if (!sum) return 0;
+    Py_INCREF(old);
+    const int good = PyDict_SetItem(w->arrived, node, sum) == 0;
+    finish(good ? old : sum);
+    Py_DECREF(old);
+    Py_DECREF(sum);
+    return good;
+}
+static int is_summed(const struct walk *w, PyObject *leaf) { return w->summed && PySet_Contains(w->summed, leaf) == 1; }
+/* The gradient that a leaf has, plus what has arrived there. */
+static int sum_up(struct walk *w, PyObject *leaf, PyObject *first) {
+    if (!w->summed && !(w->summed = PySet_New(NULL))) return 0;
+    return replaced(w, leaf, first, PyObject_CallMethodObjArgs(w->ctx, add_name, of(leaf)->gradient, first, NULL)) && PySet_Add(w->summed, leaf) == 0;
+}
+
+/* A gradient comes to a node: it is kept, or added to what is there (clauses AUTOGRAD-BACK-1, AUTOGRAD-BACK-2). */
+static int arrive(struct walk *w, PyObject *node, PyObject *gradient) {
+    PyObject *first = PyDict_GetItemWithError(w->arrived, node);
+    if (!first) {
+        if (PyErr_Occurred() || PyDict_SetItem(w->arrived, node, gradient)) return 0;
+        return of(node)->leaf ? passable(of(node)) : push(w, of(node));
+    }
+    if (of(node)->leaf && of(node)->gradient && !is_summed(w, node)) {
+        if (!sum_up(w, node, first)) return 0;
+        first = PyDict_GetItemWithError(w->arrived, node);
+        if (!first) return 0;
+    }
+    if (is_ours(tensor(first))) {
+        if (!add_to(tensor(first), tensor(gradient))) return 0;
+    } else if (!replaced(w, node, first, PyObject_CallMethodObjArgs(w->ctx, add_name, first, gradient, NULL))) {
+        return 0;
+    }
+    finish(gradient);
+    return 1;
+}
+
+/* What each operand wants, as the formula is told. */
+static PyObject *wanted_of(PyObject *operands) {
+    const Py_ssize_t count = PyTuple_Size(operands);
+    PyObject *known = NULL;
+    if (count == 1 && PyTuple_GetItem(operands, 0) != Py_None) known = all_wanted;
+    if (count == 2) {
+        const int left = PyTuple_GetItem(operands, 0) != Py_None, right = PyTuple_GetItem(operands, 1) != Py_None;
+        known = left && right ? both_wanted : left ? left_wanted : right ? right_wanted : NULL;
+    }
+    if (known) {
+        Py_INCREF(known);
+        return known;
+    }
+    PyObject *made = PyTuple_New(count);
+    for (Py_ssize_t k = 0; made && k < count; k++) PyTuple_SetItem(made, k, PyBool_FromLong(PyTuple_GetItem(operands, k) != Py_None));
+    return made;
+}
+
+static int is_gradient(PyObject *object) { return fh_is_tensor(object) && tensor(object)->dtype == FC_f32 && fh_is_usable(tensor(object)); }
+
+/* Give the operands what a formula returned; whatever does not arrive ends. */
+static int deliver(struct walk *w, PyObject *operands, PyObject *given) {
+    const Py_ssize_t count = PyTuple_Size(operands);
+    int good = PyTuple_Size(given) == count;
+    if (!good) PyErr_SetString(PyExc_ValueError, "a formula must give each operand a gradient or None");
+    for (Py_ssize_t k = 0; k < PyTuple_Size(given); k++) {
+        PyObject *gradient = PyTuple_GetItem(given, k), *operand = good ? PyTuple_GetItem(operands, k) : Py_None;
+        if (gradient == Py_None) continue;
+        if (good && !is_gradient(gradient)) {
+            PyErr_SetString(PyExc_ValueError, "a gradient must be a raw tensor of f32 that has not ended");
+            good = 0;
+        }
+        if (!fh_is_tensor(gradient)) continue;
+        if (!good || operand == Py_None)
+            finish(gradient);
+        else if (!arrive(w, operand, gradient)) {
+            good = 0;
+            finish(gradient);
+        }
+    }
+    return good;
+}
+
+/* Visit the latest node. */
+static int visit(struct walk *w) {
+    fh_node *node = pop(w);
+    PyObject *g = PyDict_GetItemWithError(w->arrived, (PyObject *)node), *operands = node->operands, *saved = node->saved;
+    PyObject *formula = node->formula, *constants = node->constants, *wanted, *given = NULL;
+    if (!g) return 0;
+    Py_INCREF(node);
+    Py_INCREF(g);
+    int good = PyDict_DelItem(w->arrived, (PyObject *)node) == 0 && passable(node);
+    if (good) {
+        Py_INCREF(operands);
+        Py_INCREF(saved);
+        Py_INCREF(formula);
+        Py_INCREF(constants);
+        wanted = wanted_of(operands);
+        PyObject *returned = wanted ? PyObject_CallFunctionObjArgs(formula, w->ctx, g, saved, constants, wanted, NULL) : NULL;
+        if (returned) given = PySequence_Tuple(returned);
+        Py_XDECREF(returned);
+        Py_XDECREF(wanted);
+        Py_DECREF(constants);
+        Py_DECREF(formula);
+        Py_DECREF(saved);
+    }
+    finish(g);
+    Py_DECREF(g);
+    if (good) {
+        good = given && deliver(w, operands, given);
+        Py_XDECREF(given);
+        Py_DECREF(operands);
+    }
+    Py_DECREF(node);
+    return good;
+}
+
+/* Put the gradients on the leaves: first whatever can fail, then the rest (clauses AUTOGRAD-BACK-2, AUTOGRAD-GRAD-1). */
+static int commit(struct walk *w) {
+    PyObject *leaf, *gradient;
+    for (Py_ssize_t at = 0; PyDict_Next(w->arrived, &at, &leaf, &gradient);) {
+        PyObject *held = of(leaf)->gradient;
+        if (!held || is_summed(w, leaf)) {
+            if (!is_ours(tensor(gradient)) && !replaced(w, leaf, gradient, PyObject_CallFunctionObjArgs(copied, w->ctx, gradient, NULL))) return 0;
+        } else if (!is_ours(tensor(held)) && !sum_up(w, leaf, gradient)) {
+            return 0;
+        }
+    }
+    for (Py_ssize_t at = 0; PyDict_Next(w->arrived, &at, &leaf, &gradient);) {
+        PyObject *held = of(leaf)->gradient;
+        if (held && !is_summed(w, leaf)) {
+            if (!add_to(tensor(held), tensor(gradient))) return 0;
+            finish(gradient);
+            continue;
+        }
+        fh_put(&tensor(gradient)->origin, NULL); /* nobody has to end it */
+        if (held) finish(held);
+        fh_put(&of(leaf)->gradient, gradient);
+    }
+    return 1;
+}
+
+/* End every gradient that did not come to a leaf. */
+static void drop(struct walk *w) {
+    PyObject *node, *gradient;
+    struct fh_pending pending;
+    fh_pending_save(&pending);
+    for (Py_ssize_t at = 0; PyDict_Next(w->arrived, &at, &node, &gradient);)
+        if (of(node)->gradient != gradient) finish(gradient);
+    fh_pending_restore(&pending, NULL, 1);
+}
+
+static int run(PyObject *ctx, fh_node *root) {
+    struct walk w = {.ctx = ctx, .heap = w.near, .room = sizeof w.near / sizeof *w.near};
+    w.arrived = PyDict_New();
+    PyObject *first = w.arrived ? PyObject_CallMethodObjArgs(one, broadcast_name, root->shape, NULL) : NULL;
+    int good = first && arrive(&w, (PyObject *)root, first);
+    while (good && w.count) good = visit(&w);
+    if (good) good = commit(&w);
+    if (!good && w.arrived) drop(&w);
+    if (w.heap != w.near) PyMem_Free(w.heap);
+    Py_XDECREF(first);
+    Py_XDECREF(w.summed);
+    Py_XDECREF(w.arrived);
+    return good;
+}
+
+/* backward(ctx, root) */
+static PyObject *backward(PyObject *module, PyObject *const *args, Py_ssize_t count) {
+    (void)module;
+    if (count != 2 || !fh_is_node(args[1]) || !one) return PyErr_Format(PyExc_TypeError, "backward(ctx, node)");
+    PyObject *ctx = args[0], *root = args[1], *entered = PyObject_CallMethodObjArgs(ctx, enter_name, NULL);
+    if (!entered) return NULL;
+    Py_DECREF(entered);
+    int good = 1;
+    for (Py_ssize_t k = PyTuple_Size(of(root)->shape); good && k--;) good = PyLong_AsLong(PyTuple_GetItem(of(root)->shape, k)) == 1;
+    if (good)
+        good = run(ctx, of(root));
+    else
+        Py_XDECREF(PyObject_CallFunctionObjArgs(refuse, root, NULL));
+    struct fh_pending pending;
+    fh_pending_save(&pending);
+    Py_XDECREF(PyObject_CallMethodObjArgs(ctx, leave_name, NULL));
+    fh_pending_restore(&pending, NULL, 0);
+    if (!good || PyErr_Occurred()) {
+        if (!PyErr_Occurred()) PyErr_SetString(PyExc_RuntimeError, "backward cannot start here");
+        return NULL;
+    }
+    Py_RETURN_NONE;
+}
+
+/* -- the module */
+
+/* configure(a tensor of one 1, what raises for a node, what copies a gradient) */
+static PyObject *configure(PyObject *module, PyObject *args) {
+    PyObject *tensor_of_one, *raises, *copies;
+    (void)module;
+    if (!PyArg_ParseTuple(args, "OOO", &tensor_of_one, &raises, &copies)) return NULL;
+    fh_put(&one, tensor_of_one);
+    fh_put(&refuse, raises);
+    fh_put(&copied, copies);
+    Py_RETURN_NONE;
+}
+
+#define FIELD(name, what) {#name, T_OBJECT, offsetof(fh_node, name), READONLY, what}
+static PyMemberDef members[] = {
+    FIELD(shape, "The raw shape of the result."),
+    FIELD(operands, "The nodes of the operands, None for one that does not track."),
+    FIELD(saved, "The values that the formula needs."),
+    FIELD(formula, "What gives the operands their gradients."),
+    FIELD(constants, "What else the formula wants."),
+    {"serial", T_ULONGLONG, offsetof(fh_node, serial), READONLY, "Its place in the order of creation."},
+    {"dead", T_BOOL, offsetof(fh_node, dead), READONLY, "Whether it was destroyed."},
+    {NULL, 0, 0, 0, NULL},
+};
+static PyMemberDef leaf_members[] = {
+    FIELD(dtype, "The dtype of the leaf; the gradient is f32 in any case."),
+    FIELD(gradient, "The gradient, a raw tensor, or None."),
+    {NULL, 0, 0, 0, NULL},
+};
+static PyGetSetDef getters[] = {
+    {"generations", get_generations, NULL, "The generations of the saved values' storages.", NULL},
+    {NULL, NULL, NULL, NULL, NULL},
+};
+static PyMethodDef methods[] = {
+    {"destroy", destroy, METH_NOARGS, "destroy($self)\n--\n\nLet go of everything; backward cannot go through the node any more.\n\nClauses: AUTOGRAD-LIFE-1"},
+    {NULL, NULL, 0, NULL},
+};
+static PyMethodDef leaf_methods[] = {
+    {"zero", zero, METH_NOARGS, "zero($self)\n--\n\nDrop the gradient.\n\nClauses: AUTOGRAD-GRAD-1"},
+    {NULL, NULL, 0, NULL},
+};
+#define NODE_DOC "Node(shape, operands, saved, formula, constants=(), /)\n--\n\nAn operation whose result tracks gradients.\n\nClauses: AUTOGRAD-TRACK-1, AUTOGRAD-SAVED-1"
+#define LEAF_DOC "Leaf(shape, dtype, /)\n--\n\nA tensor for which gradients are asked.\n\nClauses: AUTOGRAD-LEAF-1"
+static PyType_Slot slots[] = {
+    {Py_tp_new, FH_SLOT(new_node)}, {Py_tp_dealloc, FH_SLOT(node_dealloc)}, {Py_tp_traverse, FH_SLOT(node_traverse)}, {Py_tp_clear, FH_SLOT(node_clear)},
+    {Py_tp_methods, methods}, {Py_tp_members, members}, {Py_tp_getset, getters}, {Py_tp_doc, NODE_DOC}, {0, NULL},
+};
+static PyType_Slot leaf_slots[] = {
+    {Py_tp_new, FH_SLOT(new_leaf)}, {Py_tp_dealloc, FH_SLOT(node_dealloc)}, {Py_tp_traverse, FH_SLOT(node_traverse)}, {Py_tp_clear, FH_SLOT(node_clear)},
+    {Py_tp_methods, leaf_methods}, {Py_tp_members, leaf_members}, {Py_tp_doc, LEAF_DOC}, {0, NULL},
+};
+static PyType_Spec spec = {"fucina.fast._nodes.Node", sizeof(fh_node), 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC, slots};
+static PyType_Spec leaf_spec = {"fucina.fast._nodes.Leaf", sizeof(fh_node), 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC, leaf_slots};
+static PyMethodDef functions[] = {
+    {"configure", configure, METH_VARARGS, NULL},
+    {"backward", FH_FAST(backward), METH_FASTCALL, NULL},
+    {NULL, NULL, 0, NULL},
+};
+static struct PyModuleDef definition = {PyModuleDef_HEAD_INIT, "_nodes", NULL, -1, functions, NULL, NULL, NULL, NULL};
+
+PyMODINIT_FUNC PyInit__nodes(void);
+PyMODINIT_FUNC PyInit__nodes(void) {
+    PyObject *module = PyModule_Create(&definition);
+    if (!module) return NULL;
+    node_type = (PyTypeObject *)PyType_FromSpec(&spec);
+    PyObject *bases = node_type ? PyTuple_Pack(1, (PyObject *)node_type) : NULL;
+    leaf_type = bases ? (PyTypeObject *)PyType_FromSpecWithBases(&leaf_spec, bases) : NULL;
+    Py_XDECREF(bases);
+    nothing = PyTuple_New(0);
+    all_wanted = PyTuple_Pack(1, Py_True);
+    both_wanted = PyTuple_Pack(2, Py_True, Py_True);
+    left_wanted = PyTuple_Pack(2, Py_True, Py_False);
+    right_wanted = PyTuple_Pack(2, Py_False, Py_True);
+    add_name = PyUnicode_InternFromString("add");
+    enter_name = PyUnicode_InternFromString("_enter");
+    leave_name = PyUnicode_InternFromString("_leave");
+    broadcast_name = PyUnicode_InternFromString("broadcast_to");
+    if (!leaf_type || !nothing || !all_wanted || !both_wanted || !left_wanted || !right_wanted || !add_name || !enter_name || !leave_name || !broadcast_name ||
+        PyModule_AddObjectRef(module, "Node", (PyObject *)node_type) || PyModule_AddObjectRef(module, "Leaf", (PyObject *)leaf_type))
+        Py_CLEAR(module);
+    return module;
+}
