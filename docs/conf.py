@@ -22,6 +22,7 @@ extensions = [
     "chart",
     "clause_lines",
     "markdown",
+    "messages",
     "picture",
     "records",
 ]

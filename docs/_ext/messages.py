@@ -1,0 +1,68 @@
+"""What the errors page shows: the messages themselves, said by ``fucina.fast`` while the page is made.
+
+In the source the examples leave open what is no part of the contract (``...``), and are tested so on both
+implementations.  Here each of them is executed once more, and the message that it raises takes the place of the
+pattern.
+"""
+
+from __future__ import annotations
+
+import doctest
+import importlib
+import re
+import traceback
+from pathlib import Path
+from typing import Any
+
+from docutils import nodes
+from sphinx.application import Sphinx
+
+PAGE = "guide/errors"
+THREAD = re.compile(r"(?<=thread )\d+|(?<=began it \()\d+")
+"""The number that the system gave a thread: no page is to differ from build to build."""
+
+
+def _ran(source: str, space: dict[str, Any], name: str) -> str | None:
+    """Run an example as the console would; return what it raised, in words."""
+    try:
+        exec(compile(source, name, "single"), space)
+    except Exception as error:
+        return THREAD.sub("…", traceback.format_exception_only(error)[0].strip())
+    return None
+
+
+def _filled(block: nodes.literal_block | nodes.doctest_block, space: dict[str, Any]) -> None:
+    lines = block.astext().splitlines()
+    for example in doctest.DocTestParser().get_examples(block.astext()):
+        said = _ran(example.source, space, PAGE)
+        if (said is None) != (example.exc_msg is None):
+            raise ValueError(f"{PAGE}: {example.source!r} raised {said}")
+        if said and example.exc_msg:
+            place = lines.index(example.exc_msg.strip(), example.lineno)
+            lines[place] = said
+    text = "\n".join(lines)
+    block.rawsource = text
+    block.children = []
+    block += nodes.Text(text)
+
+
+def fill(app: Sphinx, doctree: nodes.document) -> None:
+    """Put the messages into the page."""
+    if app.env.docname != PAGE:
+        return
+    app.env.note_dependency(__file__)
+    for part in ("fast", "spec"):  # what can change the messages
+        for path in Path(importlib.import_module(f"fucina.{part}").__path__[0]).rglob("*.py"):
+            app.env.note_dependency(str(path))
+    space: dict[str, Any] = {"__name__": "__example__"}
+    for block in doctree.findall(lambda node: isinstance(node, nodes.literal_block | nodes.doctest_block)):
+        if isinstance(block, nodes.doctest_block):
+            _filled(block, space)
+        elif isinstance(block, nodes.literal_block) and block.get("language") == "python":
+            exec(compile(block.astext(), PAGE, "exec"), space)
+
+
+def setup(app: Sphinx) -> dict[str, bool]:
+    """Connect to the reading of pages."""
+    app.connect("doctree-read", fill)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}
