@@ -4,7 +4,7 @@
  * name with an underscore in front; it checks in the clauses' order, says what is wrong, and comes back to the entries.
  * Lives in the same shared object as _handles, over the same core.  Everything here runs with the GIL.
  */
-#include "python/handles.h"
+#include "python/contexts.h"
 #include "python/pass_on.h"
 #include "ops/ops.h"
 #include "python/kernels.h"
@@ -14,16 +14,10 @@
 enum { LARGE = 1 << 15 }; /* bytes of a result, or of what is summed, from which on the GIL is released */
 #define PLENTY ((size_t)1 << 48) /* elements that no memory holds: the Python layer says so */
 
-typedef struct {
-    PyObject_HEAD
-    fh_pool *pool;
-    unsigned long driver; /* the thread that is in a call */
-    size_t depth;         /* how many calls of it are within each other; 0: nobody drives */
-    int closed, plain;    /* plain: nothing is traced */
-} fh_context;
 static fh_context *of(PyObject *object) { return (fh_context *)object; }
 
 static PyObject *slow_names[4], *refuse_name;
+static PyTypeObject *context_base, *usual; /* usual: the type of the first context that was met */
 
 /* -- life and drivers */
 
@@ -35,25 +29,34 @@ static PyObject *context_new(PyTypeObject *type, PyObject *args, PyObject *keywo
 static void context_dealloc(PyObject *object) {
     PyTypeObject *type = Py_TYPE(object);
     Py_XDECREF((PyObject *)of(object)->pool);
+    Py_XDECREF(of(object)->marks);
     ((freefunc)(uintptr_t)PyType_GetSlot(type, Py_tp_free))(object); /* the subclass knows the garbage collector */
     Py_DECREF(type);
 }
 
-/* _begin(pool, traced): once, by the constructor */
+/* _begin(type of pools, pool, traced, list of marks): once, by the constructor */
 static PyObject *begin(PyObject *self, PyObject *args) {
-    PyObject *pool, *base;
+    PyObject *pool, *base, *marks;
     int traced;
-    if (!PyArg_ParseTuple(args, "OOp", &base, &pool, &traced)) return NULL;
-    if (of(self)->pool || !PyType_Check(base) || !PyObject_TypeCheck(pool, (PyTypeObject *)base))
-        return PyErr_Format(PyExc_TypeError, "_begin(type of pools, pool, traced), once");
+    if (!PyArg_ParseTuple(args, "OOpO", &base, &pool, &traced, &marks)) return NULL;
+    if (of(self)->pool || !PyType_Check(base) || !PyObject_TypeCheck(pool, (PyTypeObject *)base) || !PyList_CheckExact(marks))
+        return PyErr_Format(PyExc_TypeError, "_begin(type of pools, pool, traced, list of marks), once");
     Py_INCREF(pool);
+    Py_INCREF(of(self)->marks = marks);
     of(self)->pool = (fh_pool *)pool;
     of(self)->plain = !traced;
     Py_RETURN_NONE;
 }
 
+int fh_is_context(PyObject *object) {
+    if (Py_TYPE(object) == usual) return 1;
+    if (!PyObject_TypeCheck(object, context_base)) return 0;
+    if (!usual) Py_INCREF(usual = Py_TYPE(object));
+    return 1;
+}
+
 /* Clauses: CONTEXT-THREAD-1, CONTEXT-LIFE-2 */
-static int enter(fh_context *ctx) {
+int fh_context_enter(fh_context *ctx) {
     const unsigned long thread = PyThread_get_thread_ident();
     if (ctx->closed || !ctx->pool || (ctx->depth && ctx->driver != thread)) {
         Py_XDECREF(PyObject_CallMethodObjArgs((PyObject *)ctx, refuse_name, NULL)); /* raises */
@@ -64,17 +67,24 @@ static int enter(fh_context *ctx) {
     ctx->depth++;
     return 1;
 }
-static void leave(fh_context *ctx) { ctx->depth--; }
 
 static PyObject *enter_call(PyObject *self, PyObject *unused) {
     (void)unused;
-    if (!enter(of(self))) return NULL;
+    if (!fh_context_enter(of(self))) return NULL;
     Py_RETURN_NONE;
 }
 static PyObject *leave_call(PyObject *self, PyObject *unused) {
     (void)unused;
-    if (of(self)->depth) leave(of(self));
+    if (of(self)->depth) fh_context_leave(of(self));
     Py_RETURN_NONE;
+}
+/* _tracking(step): how many no_grad are open, after another one or one less (clause AUTOGRAD-NOGRAD-1) */
+static PyObject *tracking(PyObject *self, PyObject *step) {
+    const long change = PyLong_AsLong(step);
+    if (change == -1 && PyErr_Occurred()) return NULL;
+    if (change > 0) of(self)->untracked++;
+    if (change < 0 && of(self)->untracked) of(self)->untracked--;
+    return PyLong_FromSize_t(of(self)->untracked);
 }
 static PyObject *end(PyObject *self, PyObject *unused) {
     (void)unused;
@@ -175,30 +185,56 @@ static int together(struct call *c, const fh_tensor *a, const fh_tensor *b, size
     return fc_count(rank, dims) ? rank : 0;
 }
 
-/* A sum, difference, product or quotient of plain tensors; NULL without an exception when something is not plain. */
-static PyObject *quick(fh_context *ctx, int operation, PyObject *first, PyObject *second) {
-    if (!ctx->plain || !fh_is_tensor(first) || !fh_is_tensor(second)) return NULL;
-    struct call c; /* not cleared: this is the shortest way to a result */
-    fh_tensor *a = c.in[0] = (fh_tensor *)first, *b = c.in[1] = (fh_tensor *)second;
-    c.operation = operation;
-    size_t dims[FC_MAX_RANK];
-    if (!fh_is_usable(a) || !fh_is_usable(b) || a->dtype != b->dtype) return NULL;
-    if (!is_float(a->dtype) && (!is_integer(a->dtype) || operation == FC_DIV)) return NULL;
-    const int rank = together(&c, a, b, dims);
-    if (!rank) return NULL;
-    PyObject *out = fh_tensor_empty(ctx->pool, a->dtype, rank, dims);
+/* The rank of a sum, difference, product or quotient of plain tensors; 0 when something is not plain. */
+static inline int readied(const fh_context *ctx, struct call *c, int operation, fh_tensor *a, fh_tensor *b, size_t *dims) {
+    c->in[0] = a;
+    c->in[1] = b;
+    c->operation = operation;
+    if (!ctx->plain || !fh_is_usable(a) || !fh_is_usable(b) || a->dtype != b->dtype) return 0;
+    if (!is_float(a->dtype) && (!is_integer(a->dtype) || operation == FC_DIV)) return 0;
+    return together(c, a, b, dims);
+}
+static inline PyObject *finished(struct call *c, PyObject *out) {
     if (!out) return NULL;
-    c.out = (fh_tensor *)out;
-    if (run(&c)) return out;
+    c->out = (fh_tensor *)out;
+    if (run(c)) return out;
     Py_DECREF(out);
     return NULL;
 }
 
+/* NULL without an exception when something is not plain. */
+static PyObject *quick(fh_context *ctx, int operation, PyObject *first, PyObject *second) {
+    if (!fh_is_tensor(first) || !fh_is_tensor(second)) return NULL;
+    struct call c; /* not cleared: this is the shortest way to a result */
+    size_t dims[FC_MAX_RANK];
+    const int rank = readied(ctx, &c, operation, (fh_tensor *)first, (fh_tensor *)second, dims);
+    return rank ? finished(&c, fh_tensor_empty(ctx->pool, c.in[0]->dtype, rank, dims)) : NULL;
+}
+
+/* Clauses: POLICY-ARITH-1, POLICY-TAGS-1 */
+PyObject *fh_quick_binary(fh_context *ctx, int operation, fh_facade *a, fh_facade *b) {
+    struct call c;
+    size_t dims[FC_MAX_RANK];
+    const int rank = readied(ctx, &c, operation, &a->t, &b->t, dims);
+    return rank ? finished(&c, fh_facade_empty(a, (PyObject *)ctx, ctx->pool, rank, dims)) : NULL;
+}
+
+/* Clause: POLICY-SCALAR-1 */
+PyObject *fh_quick_scale(fh_context *ctx, fh_facade *x, double factor) {
+    struct call c;
+    if (!ctx->plain || !fh_is_usable(&x->t) || !is_float(x->t.dtype)) return NULL;
+    c.in[0] = &x->t;
+    c.in[1] = NULL;
+    c.operation = SCALE;
+    c.factor = factor;
+    return finished(&c, fh_facade_empty(x, (PyObject *)ctx, ctx->pool, x->t.rank, x->t.shape));
+}
+
 static PyObject *binary(PyObject *self, int operation, PyObject *const *args, Py_ssize_t count, PyObject *names) {
-    if (!enter(of(self))) return NULL;
+    if (!fh_context_enter(of(self))) return NULL;
     PyObject *result = count == 2 && !names ? quick(of(self), operation, args[0], args[1]) : NULL;
     if (!result && !PyErr_Occurred()) result = pass_on_to_method(self, slow_names[operation], args, count, names);
-    leave(of(self));
+    fh_context_leave(of(self));
     return result;
 }
 /* Clauses: CONTEXT-OP-1, CONTEXT-OP-2, CONTEXT-ARITH-1, CONTEXT-ARITH-2 */
@@ -211,7 +247,7 @@ static PyObject *divide(PyObject *self, PyObject *const *args, Py_ssize_t count,
    (clauses CONTEXT-NEW-1, CONTEXT-OWNER-1) */
 static PyObject *plain(PyObject *self, PyObject *shape) {
     size_t dims[FC_MAX_RANK];
-    if (!enter(of(self))) return NULL;
+    if (!fh_context_enter(of(self))) return NULL;
     const int rank = of(self)->plain ? fh_entries(shape, dims) : 0;
     const size_t elements = rank ? fc_count(rank, dims) : 0;
     PyObject *result = NULL;
@@ -219,7 +255,7 @@ static PyObject *plain(PyObject *self, PyObject *shape) {
         result = fh_tensor_empty(of(self)->pool, FC_f32, rank, dims);
     else
         Py_INCREF(result = Py_None);
-    leave(of(self));
+    fh_context_leave(of(self));
     return result;
 }
 
@@ -230,7 +266,7 @@ static PyObject *wrong(void) {
     return NULL;
 }
 static fh_tensor *usable(PyObject *object) {
-    return fh_is_tensor(object) && fh_is_usable((fh_tensor *)object) ? (fh_tensor *)object : NULL;
+    return fh_is_handle(object) && fh_is_usable((fh_tensor *)object) ? (fh_tensor *)object : NULL;
 }
 /* Whether a result fits; where it was the caller's, the write is counted. */
 static int opened(fh_tensor *out, int dtype, size_t count, int given) {
@@ -332,6 +368,7 @@ static PyMethodDef methods[] = {
     {"div", FH_FAST(divide), METH_FASTCALL | METH_KEYWORDS, ARITHMETIC(div, "Return a / b, of integers truncated.")},
     {"_plain", plain, METH_O, NULL},
     {"_begin", begin, METH_VARARGS, NULL},
+    {"_tracking", tracking, METH_O, NULL},
     {"_enter", enter_call, METH_NOARGS, NULL},
     {"_leave", leave_call, METH_NOARGS, NULL},
     {"_end", end, METH_NOARGS, NULL},
@@ -353,9 +390,9 @@ PyMODINIT_FUNC PyInit__contexts(void);
 PyMODINIT_FUNC PyInit__contexts(void) {
     static const char *const names[4] = {"_add", "_sub", "_mul", "_div"};
     PyObject *module = PyModule_Create(&definition), *type = PyType_FromSpec(&spec);
+    context_base = (PyTypeObject *)type;
     for (int k = 0; k < 4; k++) slow_names[k] = PyUnicode_InternFromString(names[k]);
     refuse_name = PyUnicode_InternFromString("_refuse_use");
     if (!module || !type || !slow_names[3] || !refuse_name || PyModule_AddObjectRef(module, "Context", type) || fh_add_kernels(module)) Py_CLEAR(module);
-    Py_XDECREF(type);
-    return module;
+    return module; /* the type is kept: fh_is_context asks for it */
 }

@@ -82,8 +82,8 @@ static PyObject *export(PyObject *module, PyObject *args) {
     Py_buffer memory;
     (void)module;
     if (!PyArg_ParseTuple(args, "OiiOOL", &pin, &code, &bits, &shape, &strides, &flags)) return NULL;
-    const int rank = fh_entries(shape, dims);
-    if (!rank || fh_entries(strides, steps) != rank) return PyErr_Format(PyExc_ValueError, "a shape and its strides are required");
+    const int bare = PyTuple_Check(shape) && PyTuple_Size(shape) == 0, rank = bare ? 0 : fh_entries(shape, dims);
+    if (!bare && (!rank || fh_entries(strides, steps) != rank)) return PyErr_Format(PyExc_ValueError, "a shape and its strides are required");
     if (PyObject_GetBuffer(pin, &memory, PyBUF_SIMPLE)) return NULL;
     void *data = memory.buf;
     PyBuffer_Release(&memory);

@@ -174,7 +174,7 @@ PyObject *fh_exported(PyObject *self, PyObject *unused) {
     FH_REQUIRE_USABLE(self);
     const fh_tensor *t = of(self);
     const size_t size = fh_element_size[t->dtype];
-    const int writable = is_writable(t);
+    const int writable = is_writable(t), axes = t->bare ? 0 : t->rank;
     size_t dims[FC_MAX_RANK] = {0}, steps[FC_MAX_RANK], last = 0;
     fh_storage_shape(t, dims);
     for (int k = 0; k < t->rank; k++) {
@@ -183,7 +183,7 @@ PyObject *fh_exported(PyObject *self, PyObject *unused) {
     }
     PyObject *memory = fh_pin(t->storage, t->offset * size, last + size, writable);
     if (!memory) return NULL;
-    PyObject *shape = fh_tuple(t->rank, dims), *strides = fh_tuple(t->rank, steps), *zero = PyLong_FromLong(0), *array = NULL;
+    PyObject *shape = fh_tuple(axes, dims), *strides = fh_tuple(axes, steps), *zero = PyLong_FromLong(0), *array = NULL;
     if (shape && strides && zero)
         array = PyObject_CallFunctionObjArgs(fh_ndarray, shape, fh_element[t->dtype], memory, zero, strides, NULL);
     if (!array && (PyErr_ExceptionMatches(PyExc_ValueError) || PyErr_ExceptionMatches(PyExc_OverflowError))) {

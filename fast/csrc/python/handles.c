@@ -200,7 +200,7 @@ static struct PyModuleDef definition = {PyModuleDef_HEAD_INIT, "_handles", NULL,
 
 PyMODINIT_FUNC PyInit__handles(void) {
     PyObject *module = PyModule_Create(&definition);
-    if (module && (fh_add_buffers(module) || fh_add_tensors(module) || fh_add_pools(module) || fh_add_dlpack(module)))
+    if (module && (fh_add_buffers(module) || fh_add_tensors(module) || fh_add_pools(module) || fh_add_dlpack(module) || fh_add_facade(module)))
         Py_CLEAR(module);
     return module;
 }

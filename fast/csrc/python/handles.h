@@ -1,9 +1,11 @@
 /*
- * The Python objects of the memory chapters, for the C files that make and read them (module fucina.fast._handles).
+ * The Python objects of the memory chapters and of the facade, for the C files that make and read them (module
+ * fucina.fast._handles).
  *
  * A buffer object is one of any number of handles to a storage; a tensor holds a reference to one.  Both are leaves of
  * types in the Python layer, one for each dtype, which do the complete checks and know the words: a function here takes
- * plain arguments and hands everything else to the method of the same name with an underscore in front.
+ * plain arguments and hands everything else to the method of the same name with an underscore in front.  A tensor of the
+ * facade is the same structure and some more, of another type.
  * Everything here runs with the GIL.
  */
 #ifndef FC_PYTHON_HANDLES_H
@@ -34,9 +36,18 @@ typedef struct {
     struct fc_storage *storage; /* with a reference and a holder; NULL at the end */
     PyObject *shape_object, *strides_object; /* made when asked for, or NULL */
     PyObject *origin; /* where it was made, if that is traced, or NULL */
+    PyObject *lender; /* the facade's tensor whose reference this one lives on, without one of its own, or NULL */
     size_t offset, shape[FC_MAX_RANK], strides[FC_MAX_RANK];
     uint8_t rank, dtype, life;
+    uint8_t bare; /* shown without axes: a scalar of the facade, whose shape here is (1,) */
 } fh_tensor;
+
+/* A tensor whose axes have names: what its type says (clause FACADE-TYPE-1).  The garbage collector knows it. */
+typedef struct {
+    fh_tensor t;
+    PyObject *node, *context; /* or NULL */
+    uint8_t constructed;      /* by a constructor: whoever forgets it is told (clause FACADE-OWN-1) */
+} fh_facade;
 
 typedef struct {
     PyObject_HEAD
@@ -107,7 +118,14 @@ PyObject *fh_tensor_over(struct fc_storage *s, int rank, const size_t *shape, co
 /* A contiguous tensor, of unspecified content, on pooled storage; NULL with an exception. */
 PyObject *fh_tensor_empty(fh_pool *pool, int dtype, int rank, const size_t *shape);
 /* Whether a tensor can be used; and the exception where it cannot, returning NULL. */
-static inline int fh_is_usable(const fh_tensor *t) { return t->storage && fc_is_live(t->storage); }
+static inline int fh_is_usable(const fh_tensor *t) {
+    return t->storage && fc_is_live(t->storage) && (!t->lender || ((const fh_tensor *)t->lender)->storage);
+}
+/* How its life stands; of one that lives on another's reference, how the other's ended. */
+static inline int fh_life(const fh_tensor *t) {
+    const fh_tensor *lender = (const fh_tensor *)t->lender;
+    return lender && !lender->storage ? lender->life : t->life;
+}
 PyObject *fh_unusable(const fh_tensor *t, const char *clause);
 #define FH_REQUIRE_USABLE(self) \
     if (!fh_is_usable((fh_tensor *)(self))) return fh_unusable((fh_tensor *)(self), "TENSOR-LIFE-1")
@@ -134,6 +152,36 @@ PyObject *fh_tuple(int rank, const size_t *entries);
 /* The only argument of a method, by place or by name; NULL with a TypeError when there is another number of them. */
 PyObject *fh_only(PyObject *const *args, Py_ssize_t count, PyObject *names, const char *name);
 
+/* Another raw tensor on the same storage, with a reference of its own (clause TENSOR-VIEW-1). */
+PyObject *fh_view_of(const fh_tensor *t, int rank, const size_t *shape, const size_t *strides, size_t offset);
+/* Give the reference back; an exception of a hook is left set. */
+void fh_end(fh_tensor *t, int life);
+/* What a dealloc does about the fields: the storage goes back, with a warning where somebody is to be told. */
+void fh_tensor_clear(fh_tensor *t, int warned);
+/* Methods that raw tensors and the facade's share. */
+PyObject *fh_tensor_deinit(PyObject *self, PyObject *unused);
+PyObject *fh_tensor_deinit_replaced(PyObject *self, PyObject *unused);
+PyObject *fh_tensor_enter(PyObject *self, PyObject *unused);
+PyObject *fh_tensor_leave(PyObject *self, PyObject *const *args, Py_ssize_t count);
+PyObject *fh_tensor_adopt(PyObject *self, PyObject *unused);
+PyObject *fh_tensor_close(PyObject *self, PyObject *unused);
+PyObject *fh_tensor_is_usable(PyObject *self, PyObject *unused);
+PyObject *fh_tensor_is_contiguous(PyObject *self, PyObject *unused);
+PyObject *fh_tensor_can_take_in_place(PyObject *self, PyObject *unused);
+PyObject *fh_tensor_clone_view(PyObject *self, PyObject *unused);
+PyObject *fh_tensor_checked_view(PyObject *self, PyObject *args);
+PyObject *fh_tensor_scope_owned(PyObject *self, void *unused);
+PyObject *fh_tensor_state(PyObject *self, void *unused);
+PyObject *fh_tensor_origin(PyObject *self, void *unused);
+int fh_tensor_set_origin(PyObject *self, PyObject *origin, void *unused);
+
+/* -- the facade's tensors (python/facade.c) */
+int fh_is_facade(PyObject *object);
+/* Whether an object begins with a fh_tensor: a raw tensor, or one of the facade. */
+int fh_is_handle(PyObject *object);
+/* A contiguous tensor of unspecified content, of the type of another one, in a context; NULL with an exception. */
+PyObject *fh_facade_empty(const fh_facade *model, PyObject *context, fh_pool *pool, int rank, const size_t *shape);
+
 /* -- a tensor's elements (python/elements.c) */
 PyObject *fh_data(PyObject *self, PyObject *unused);
 PyObject *fh_data_const(PyObject *self, PyObject *unused);
@@ -152,6 +200,7 @@ int fh_add_buffers(PyObject *module);
 int fh_add_tensors(PyObject *module);
 int fh_add_pools(PyObject *module);
 int fh_add_dlpack(PyObject *module);
+int fh_add_facade(PyObject *module);
 /* A leaf of a type in the Python layer. */
 PyObject *fh_leaf(PyObject *base, PyObject *name, destructor dealloc);
 

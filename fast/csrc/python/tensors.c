@@ -12,7 +12,7 @@ static fh_tensor *of(PyObject *object) { return (fh_tensor *)object; }
 
 /* Clauses: TENSOR-LIFE-1, STORAGE-DEAD-1, SCOPE-AFTER-1 */
 PyObject *fh_unusable(const fh_tensor *t, const char *clause) {
-    if (t->life == FH_CLOSED)
+    if (fh_life(t) == FH_CLOSED)
         return fh_refuse(FH_UseAfterScope, "SCOPE-AFTER-1", "%R was used after its scope was closed", (PyObject *)t);
     return fh_refuse(FH_UseAfterDeinit, clause, "%R was used after deinit", (PyObject *)t);
 }
@@ -43,8 +43,7 @@ PyObject *fh_tensor_over(struct fc_storage *s, int rank, const size_t *shape, co
     return (PyObject *)self;
 }
 
-/* Another tensor on the same storage (clause TENSOR-VIEW-1). */
-static PyObject *view_of(const fh_tensor *t, int rank, const size_t *shape, const size_t *strides, size_t offset) {
+PyObject *fh_view_of(const fh_tensor *t, int rank, const size_t *shape, const size_t *strides, size_t offset) {
     if (!fc_storage_retain(t->storage))
         return fh_refuse(FH_Overflow, "STORAGE-REF-1", "a storage has fewer than 2^30 references");
     if (FC_PLANTED(VIEW_NOT_RETAINED)) fc_storage_release(t->storage);
@@ -64,18 +63,22 @@ PyObject *fh_tensor_empty(fh_pool *pool, int dtype, int rank, const size_t *shap
 
 /* -- the end */
 
-/* Give the reference back; an exception of a hook is left set. */
-static void end(fh_tensor *t, int life) {
+void fh_end(fh_tensor *t, int life) {
     struct fc_storage *s = t->storage;
     t->life = (uint8_t)life;
     t->storage = NULL;
-    if (s) fh_let_go(s);
+    if (!s) return;
+    if (t->lender)
+        fc_storage_drop(s);
+    else
+        fh_let_go(s);
 }
 
-/* Clauses: TENSOR-LIFE-1, SCOPE-BORROW-1 */
-static PyObject *deinit(PyObject *self, PyObject *unused) {
+/* Clauses: TENSOR-LIFE-1, SCOPE-BORROW-1, FACADE-RAW-1 */
+PyObject *fh_tensor_deinit(PyObject *self, PyObject *unused) {
     (void)unused;
     fh_tensor *t = of(self);
+    if (t->lender) Py_RETURN_NONE;
     if (t->life == FH_OWNED) {
         FH_REQUIRE_USABLE(self);
         if (!fc_held_of(fc_life_of(t->storage))) { /* somebody gave the tensor's reference back by hand */
@@ -84,7 +87,7 @@ static PyObject *deinit(PyObject *self, PyObject *unused) {
             t->storage = NULL;
             return fh_refuse(FH_OverRelease, "STORAGE-REF-1", "the reference of %R was given back already", self);
         }
-        end(t, FH_ENDED);
+        fh_end(t, FH_ENDED);
         if (PyErr_Occurred()) return NULL;
     } else if (t->life == FH_ENDED && !FC_PLANTED(DEINIT_TWICE)) {
         return fh_unusable(t, "TENSOR-LIFE-1");
@@ -92,69 +95,78 @@ static PyObject *deinit(PyObject *self, PyObject *unused) {
     Py_RETURN_NONE;
 }
 
-static PyObject *is_usable(PyObject *self, PyObject *unused) {
+PyObject *fh_tensor_is_usable(PyObject *self, PyObject *unused) {
     (void)unused;
     return PyBool_FromLong(fh_is_usable(of(self)));
 }
 
 /* Clause: CONTEXT-REPLACE-1: a deinit that forgives a second one */
-static PyObject *deinit_replaced(PyObject *self, PyObject *unused) {
+PyObject *fh_tensor_deinit_replaced(PyObject *self, PyObject *unused) {
     if (of(self)->life != FH_OWNED) Py_RETURN_NONE;
-    PyObject *result = deinit(self, unused);
+    PyObject *result = fh_tensor_deinit(self, unused);
     if (of(self)->life == FH_ENDED) of(self)->life = FH_REPLACED;
     return result;
 }
 
-static PyObject *enter(PyObject *self, PyObject *unused) {
+PyObject *fh_tensor_enter(PyObject *self, PyObject *unused) {
     (void)unused;
     FH_REQUIRE_USABLE(self);
     Py_INCREF(self);
     return self;
 }
 
-static PyObject *leave(PyObject *self, PyObject *const *args, Py_ssize_t count) {
+PyObject *fh_tensor_leave(PyObject *self, PyObject *const *args, Py_ssize_t count) {
     (void)args, (void)count;
-    if (of(self)->life == FH_OWNED) return deinit(self, NULL);
+    if (of(self)->life == FH_OWNED) return fh_tensor_deinit(self, NULL);
     Py_RETURN_NONE;
 }
 
 /* Clause: SCOPE-ADOPT-1 */
-static PyObject *adopt(PyObject *self, PyObject *unused) {
+PyObject *fh_tensor_adopt(PyObject *self, PyObject *unused) {
     (void)unused;
     of(self)->life = FH_SCOPED;
     Py_RETURN_NONE;
 }
 
 /* Clauses: SCOPE-CLOSE-1, SCOPE-AFTER-1 */
-static PyObject *close_scoped(PyObject *self, PyObject *unused) {
+PyObject *fh_tensor_close(PyObject *self, PyObject *unused) {
     (void)unused;
-    end(of(self), FH_CLOSED);
+    fh_end(of(self), FH_CLOSED);
     if (PyErr_Occurred()) return NULL;
     Py_RETURN_NONE;
 }
 
-/* Clause: TENSOR-LIFE-2 */
+/* Clauses: TENSOR-LIFE-2, FACADE-OWN-1 */
+void fh_tensor_clear(fh_tensor *t, int warned) {
+    struct fc_storage *s = t->storage;
+    t->storage = NULL;
+    if (s && !s->owner && !t->origin && !t->lender && !warned) {
+        fh_let_go(s);
+    } else if (s || t->origin || t->lender) {
+        struct fh_pending pending;
+        fh_pending_save(&pending);
+        if (s && t->origin && t->life == FH_OWNED)
+            PyErr_WarnFormat(PyExc_ResourceWarning, 1, "a tensor made at %U was not deinited", t->origin);
+        else if (s && warned && t->life == FH_OWNED)
+            PyErr_WarnFormat(PyExc_ResourceWarning, 1, "a tensor of type %R was not deinited", (PyObject *)Py_TYPE(t));
+        if (PyErr_Occurred()) PyErr_WriteUnraisable(NULL);
+        if (s && t->lender)
+            fc_storage_drop(s);
+        else if (s)
+            fh_let_go(s);
+        Py_XDECREF(t->lender);
+        fh_pending_restore(&pending, NULL, 1);
+    }
+    Py_XDECREF(t->shape_object);
+    Py_XDECREF(t->strides_object);
+    Py_XDECREF(t->origin);
+}
+
 static void tensor_dealloc(PyObject *object) {
     fh_tensor *t = of(object);
     PyTypeObject *type = Py_TYPE(object);
     if (t->weak) PyObject_ClearWeakRefs(object);
-    if (t->storage || t->shape_object || t->strides_object || t->origin) {
-        struct fc_storage *s = t->storage;
-        if (s && !s->owner && !t->origin) {
-            fh_let_go(s);
-        } else if (s || t->origin) {
-            struct fh_pending pending;
-            fh_pending_save(&pending);
-            if (s && t->origin && t->life == FH_OWNED)
-                PyErr_WarnFormat(PyExc_ResourceWarning, 1, "a tensor made at %U was not deinited", t->origin);
-            if (PyErr_Occurred()) PyErr_WriteUnraisable(NULL);
-            if (s) fh_let_go(s);
-            fh_pending_restore(&pending, NULL, 1);
-        }
-        Py_XDECREF(t->shape_object);
-        Py_XDECREF(t->strides_object);
-        Py_XDECREF(t->origin);
-    }
+    if (t->storage || t->shape_object || t->strides_object || t->origin || t->lender) fh_tensor_clear(t, 0);
     PyObject_Free(object);
     Py_DECREF(type);
 }
@@ -196,27 +208,27 @@ static PyObject *get_buffer(PyObject *self, void *unused) {
     FH_REQUIRE_USABLE(self);
     return fh_buffer_of(of(self)->storage);
 }
-static PyObject *get_scope_owned(PyObject *self, void *unused) {
+PyObject *fh_tensor_scope_owned(PyObject *self, void *unused) {
     (void)unused;
     return PyBool_FromLong(of(self)->life == FH_SCOPED || of(self)->life == FH_CLOSED);
 }
-static PyObject *get_origin(PyObject *self, void *unused) {
+PyObject *fh_tensor_origin(PyObject *self, void *unused) {
     (void)unused;
     PyObject *origin = of(self)->origin ? of(self)->origin : Py_None;
     Py_INCREF(origin);
     return origin;
 }
-static int set_origin(PyObject *self, PyObject *origin, void *unused) {
+int fh_tensor_set_origin(PyObject *self, PyObject *origin, void *unused) {
     (void)unused;
     fh_put(&of(self)->origin, origin == Py_None ? NULL : origin);
     return 0;
 }
 
 /* _state: what repr shows, of a dead tensor too: (life, references, shape, strides, offset) */
-static PyObject *get_state(PyObject *self, void *unused) {
+PyObject *fh_tensor_state(PyObject *self, void *unused) {
     (void)unused;
     const fh_tensor *t = of(self);
-    return Py_BuildValue("iKNNn", t->life, (unsigned long long)(t->storage ? fc_refs_of(fc_life_of(t->storage)) : 0),
+    return Py_BuildValue("iKNNn", fh_life(t), (unsigned long long)(t->storage ? fc_refs_of(fc_life_of(t->storage)) : 0),
                          fh_tuple(t->rank, t->shape), fh_tuple(t->rank, t->strides), (Py_ssize_t)t->offset);
 }
 
@@ -240,13 +252,13 @@ static PyObject *storage_len(PyObject *self, PyObject *unused) {
     return PyLong_FromSize_t(fh_storage_count(of(self)));
 }
 /* Clause: TENSOR-GEOM-2 */
-static PyObject *is_contiguous(PyObject *self, PyObject *unused) {
+PyObject *fh_tensor_is_contiguous(PyObject *self, PyObject *unused) {
     (void)unused;
     FH_REQUIRE_USABLE(self);
     return PyBool_FromLong(fh_is_contiguous(of(self)));
 }
 /* Clause: TENSOR-TAKE-1 */
-static PyObject *can_take_in_place(PyObject *self, PyObject *unused) {
+PyObject *fh_tensor_can_take_in_place(PyObject *self, PyObject *unused) {
     (void)unused;
     FH_REQUIRE_USABLE(self);
     const fh_tensor *t = of(self);
@@ -257,11 +269,11 @@ static PyObject *can_take_in_place(PyObject *self, PyObject *unused) {
 /* -- views: the plain case here, everything else in the Python layer */
 
 /* Clause: TENSOR-VIEW-1 */
-static PyObject *clone_view(PyObject *self, PyObject *unused) {
+PyObject *fh_tensor_clone_view(PyObject *self, PyObject *unused) {
     (void)unused;
     FH_REQUIRE_USABLE(self);
     const fh_tensor *t = of(self);
-    return view_of(t, t->rank, t->shape, t->strides, t->offset);
+    return fh_view_of(t, t->rank, t->shape, t->strides, t->offset);
 }
 
 /* Clause: TENSOR-VIEW-2 */
@@ -276,7 +288,7 @@ static PyObject *reshape(PyObject *self, PyObject *const *args, Py_ssize_t given
         const size_t count = fc_count(rank, dims);
         if (count && count == fc_count(t->rank, t->shape) && (fc_is_row_major(t->rank, t->shape, t->strides) || FC_PLANTED(RESHAPE_STRIDED))) {
             fc_row_major(rank, dims, strides);
-            return view_of(t, rank, dims, strides, FC_PLANT(RESHAPE_OFFSET_LOST, t->offset, 0));
+            return fh_view_of(t, rank, dims, strides, FC_PLANT(RESHAPE_OFFSET_LOST, t->offset, 0));
         }
     }
     return PyObject_CallMethodObjArgs(self, slow_reshape, shape, NULL);
@@ -288,7 +300,7 @@ static PyObject *plain_view(const fh_tensor *t, PyObject *shape, PyObject *strid
     const int rank = fh_entries(shape, dims);
     if (rank && fh_block_size[t->dtype] == 1 && fh_entries(strides, steps) == rank && fc_count(rank, dims) && !__builtin_add_overflow(t->offset, delta, &offset) &&
         fc_view_fits(rank, dims, steps, offset, fh_capacity(t->storage)))
-        return view_of(t, rank, dims, steps, offset);
+        return fh_view_of(t, rank, dims, steps, offset);
     return NULL;
 }
 
@@ -321,12 +333,18 @@ static PyObject *broadcast_to(PyObject *self, PyObject *const *args, Py_ssize_t 
     const int rank = fh_entries(target, dims);
     if (rank && fc_count(rank, dims) && fc_broadcast(t->rank, t->shape, t->strides, rank, dims, strides) &&
         fh_block_size[t->dtype] == 1)
-        return view_of(t, rank, dims, strides, t->offset);
+        return fh_view_of(t, rank, dims, strides, t->offset);
     return PyObject_CallMethodObjArgs(self, slow_broadcast, target, NULL);
 }
 
+/* _borrows(): whether it lives on another tensor's reference (clause FACADE-RAW-1) */
+static PyObject *borrows(PyObject *self, PyObject *unused) {
+    (void)unused;
+    return PyBool_FromLong(of(self)->lender != NULL);
+}
+
 /* _view(shape, strides, offset): a view that the Python layer has checked; looked at again, for nothing may lie outside */
-static PyObject *checked_view(PyObject *self, PyObject *args) {
+PyObject *fh_tensor_checked_view(PyObject *self, PyObject *args) {
     PyObject *shape, *strides;
     unsigned long long offset;
     size_t dims[FC_MAX_RANK], steps[FC_MAX_RANK], blocks[FC_MAX_RANK];
@@ -338,7 +356,7 @@ static PyObject *checked_view(PyObject *self, PyObject *args) {
     memcpy(blocks, dims, sizeof dims);
     blocks[rank - 1] /= fh_block_size[t->dtype];
     if (!fc_count(rank, blocks) || !fc_view_fits(rank, blocks, steps, (size_t)offset, fh_capacity(t->storage))) goto wrong;
-    return view_of(t, rank, dims, steps, (size_t)offset);
+    return fh_view_of(t, rank, dims, steps, (size_t)offset);
 wrong:
     return PyErr_Format(PyExc_ValueError, "a view outside its storage");
 }
@@ -393,9 +411,9 @@ static PyMethodDef methods[] = {
     {"rank", get_rank, METH_NOARGS, "rank($self)\n--\n\nReturn the number of axes.\n\nClauses: TENSOR-GEOM-1"},
     {"len", get_len, METH_NOARGS, "len($self)\n--\n\nReturn the number of logical elements; Overflow from 2^64 on.\n\nClauses: TENSOR-GEOM-1"},
     {"storage_len", storage_len, METH_NOARGS, "storage_len($self)\n--\n\nReturn the number of storage elements.\n\nClauses: TENSOR-GEOM-1, TENSOR-BLOCK-1"},
-    {"is_contiguous", is_contiguous, METH_NOARGS, "is_contiguous($self)\n--\n\nReturn whether the strides are exactly the row-major ones.\n\nClauses: TENSOR-GEOM-2"},
-    {"can_take_in_place", can_take_in_place, METH_NOARGS, "can_take_in_place($self)\n--\n\nReturn whether an operation that consumes it may write into its storage.\n\nClauses: TENSOR-TAKE-1"},
-    {"clone_view", clone_view, METH_NOARGS, "clone_view($self)\n--\n\nReturn the same view once more.\n\nClauses: TENSOR-VIEW-1"},
+    {"is_contiguous", fh_tensor_is_contiguous, METH_NOARGS, "is_contiguous($self)\n--\n\nReturn whether the strides are exactly the row-major ones.\n\nClauses: TENSOR-GEOM-2"},
+    {"can_take_in_place", fh_tensor_can_take_in_place, METH_NOARGS, "can_take_in_place($self)\n--\n\nReturn whether an operation that consumes it may write into its storage.\n\nClauses: TENSOR-TAKE-1"},
+    {"clone_view", fh_tensor_clone_view, METH_NOARGS, "clone_view($self)\n--\n\nReturn the same view once more.\n\nClauses: TENSOR-VIEW-1"},
     {"reshape", FH_FAST(reshape), METH_FASTCALL | METH_KEYWORDS, "reshape($self, new_shape)\n--\n\nReturn a contiguous tensor in another shape.\n\nClauses: TENSOR-VIEW-2, TENSOR-BLOCK-2"},
     {"view_with_strides", FH_FAST(view_with_strides), METH_FASTCALL | METH_KEYWORDS, "view_with_strides($self, shape, strides)\n--\n\nReturn a view from the tensor's first element on.\n\nClauses: TENSOR-VIEW-3, TENSOR-BLOCK-2"},
     {"view_with_strides_offset", FH_FAST(view_with_strides_offset), METH_FASTCALL | METH_KEYWORDS, "view_with_strides_offset($self, shape, strides, offset_delta)\n--\n\nReturn a view from offset_delta storage elements after the tensor's first on.\n\nClauses: TENSOR-VIEW-3, TENSOR-BLOCK-2"},
@@ -404,16 +422,17 @@ static PyMethodDef methods[] = {
     {"data_const", fh_data_const, METH_NOARGS, "data_const($self)\n--\n\nReturn the elements of a contiguous tensor as an array to read.\n\nClauses: TENSOR-DATA-1, STORAGE-PIN-1"},
     {"data_checked", fh_data, METH_NOARGS, "data_checked($self)\n--\n\nReturn what data() returns: nothing here is unchecked.\n\nClauses: TENSOR-DATA-1"},
     {"data_const_checked", fh_data_const, METH_NOARGS, "data_const_checked($self)\n--\n\nReturn what data_const() returns: nothing here is unchecked.\n\nClauses: TENSOR-DATA-1"},
-    {"deinit", deinit, METH_NOARGS, "deinit($self)\n--\n\nGive the reference back; of a tensor that a scope owns, nothing.\n\nClauses: TENSOR-LIFE-1, SCOPE-BORROW-1"},
-    {"__enter__", enter, METH_NOARGS, NULL},
-    {"__exit__", FH_FAST(leave), METH_FASTCALL, NULL},
-    {"_is_usable", is_usable, METH_NOARGS, NULL},
-    {"_deinit_replaced", deinit_replaced, METH_NOARGS, NULL},
-    {"_adopt", adopt, METH_NOARGS, NULL},
-    {"_close", close_scoped, METH_NOARGS, NULL},
+    {"deinit", fh_tensor_deinit, METH_NOARGS, "deinit($self)\n--\n\nGive the reference back; of a tensor that a scope owns, nothing.\n\nClauses: TENSOR-LIFE-1, SCOPE-BORROW-1"},
+    {"__enter__", fh_tensor_enter, METH_NOARGS, NULL},
+    {"__exit__", FH_FAST(fh_tensor_leave), METH_FASTCALL, NULL},
+    {"_is_usable", fh_tensor_is_usable, METH_NOARGS, NULL},
+    {"_deinit_replaced", fh_tensor_deinit_replaced, METH_NOARGS, NULL},
+    {"_borrows", borrows, METH_NOARGS, NULL},
+    {"_adopt", fh_tensor_adopt, METH_NOARGS, NULL},
+    {"_close", fh_tensor_close, METH_NOARGS, NULL},
     {"_exported", fh_exported, METH_NOARGS, NULL},
     {"_writable", fh_writable, METH_NOARGS, NULL},
-    {"_view", checked_view, METH_VARARGS, NULL},
+    {"_view", fh_tensor_checked_view, METH_VARARGS, NULL},
     {"_pin", fh_pin_range, METH_VARARGS, NULL},
     {"_copy", fh_copy_elements, METH_VARARGS, NULL},
     {"_add", fh_add, METH_O, NULL},
@@ -425,9 +444,9 @@ static PyGetSetDef getters[] = {
     {"shape", get_shape, NULL, "The sizes.", NULL},
     {"strides", get_strides, NULL, "The steps along the axes, in storage elements.", NULL},
     {"offset", get_offset, NULL, "Where the first element lies, in storage elements.", NULL},
-    {"scope_owned", get_scope_owned, NULL, "Whether an exec scope owns it, or owned it.", NULL},
-    {"origin", get_origin, set_origin, "Where it was made, if that is traced.", NULL},
-    {"_state", get_state, NULL, NULL, NULL},
+    {"scope_owned", fh_tensor_scope_owned, NULL, "Whether an exec scope owns it, or owned it.", NULL},
+    {"origin", fh_tensor_origin, fh_tensor_set_origin, "Where it was made, if that is traced.", NULL},
+    {"_state", fh_tensor_state, NULL, NULL, NULL},
     {NULL, NULL, NULL, NULL, NULL},
 };
 static PyMemberDef members[] = {{"__weaklistoffset__", T_PYSSIZET, offsetof(fh_tensor, weak), READONLY, NULL}, {NULL, 0, 0, 0, NULL}};

@@ -124,7 +124,7 @@ class Core(contexts.Context):
 
     def __init__(self, *, trace: bool = False) -> None:
         self._rt = Runtime(bool(trace))
-        self._begin(handles.Pool, self._rt.buffers, bool(trace))
+        self._begin(handles.Pool, self._rt.buffers, bool(trace), self._rt.scopes.marks)
 
     def _refuse_use(self) -> NoReturn:
         """Say why nobody, or nobody on this thread, may call.

@@ -236,19 +236,31 @@ class Layouts(Operations):
         Clauses: CONTEXT-REPLACE-1
         """
         clause = "CONTEXT-REPLACE-1"
-        kind, is_tensor = type(old), isinstance(old, handles.Tensor)
+        kind, replaced = type(old), getattr(type(old), "_deinit_replaced", None)
+        is_tensor = isinstance(old, handles.Tensor | handles.Facade)
         if is_tensor:
-            old.rank()
+            _require_usable(old)
         elif not callable(getattr(old, "deinit", None)):
             raise DTypeMismatch(f"old must have a deinit, got {shown(old)}", clause=clause)
         new = new_value() if type(new_value) is not kind and callable(new_value) else new_value
         if type(new) is not kind:
             raise DTypeMismatch(f"new_value must be of the type of old, got {shown(new)}", clause=clause)
         if is_tensor:
-            new.rank()
+            _require_usable(new)
         if new is not old:
-            (old._deinit_replaced if is_tensor else old.deinit)()
+            old.deinit() if replaced is None else replaced(old)
         return new
+
+
+def _require_usable(tensor: Any) -> None:
+    """Refuse a tensor that has ended.
+
+    Clauses: TENSOR-LIFE-1, FACADE-OWN-1
+    """
+    if isinstance(tensor, handles.Facade):
+        tensor._check()
+    else:
+        tensor.rank()
 
 
 def _narrowed(x: RawTensor, axis: Any, start: Any, number: Any) -> RawTensor:

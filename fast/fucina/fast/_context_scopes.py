@@ -9,7 +9,7 @@ from typing import Any
 from fucina.fast._context_core import driven, operands
 from fucina.fast._context_layouts import Layouts
 from fucina.fast._scopes import ExecScope
-from fucina.spec.errors import InvalidDType
+from fucina.spec.errors import InvalidDType, UnsupportedView
 
 __all__ = ["Scopes"]
 
@@ -114,6 +114,8 @@ class Scopes(Layouts):
         ------
         UseAfterDeinit, UseAfterScope, DTypeMismatch
             ``value`` is no tensor, or has ended.
+        UnsupportedView
+            It is the raw tensor of one with tags, which owns nothing.
         InvalidDType
             ``destroy_node`` cannot be called.
         ActiveExecScopeRequired
@@ -124,6 +126,8 @@ class Scopes(Layouts):
         Clauses: SCOPE-ADOPT-1, SCOPE-NODE-1
         """
         (found,) = operands("SCOPE-ADOPT-1", value=value)
+        if found._borrows():
+            raise UnsupportedView(f"{found!r} owns nothing that a scope could own", clause="FACADE-RAW-1")
         self._rt.scopes.adopt(found, node, destroy_node)
 
     @driven

@@ -99,6 +99,10 @@ class Interchange(Access):
 
         Clauses: TENSOR-DLPACK-1, STORAGE-PIN-1
         """
+        return self._dlpack(stream, max_version, dl_device, copy, bare=False)
+
+    def _dlpack(self, stream: object, max_version: Any, dl_device: Any, copy: bool | None, *, bare: bool) -> object:
+        """Return a capsule; a bare one has no axes, though the tensor has one of size 1 (clause FACADE-EXPORT-1)."""
         clause = "TENSOR-DLPACK-1"
         buffer = self.buffer
         if self.dtype not in _CODES:
@@ -110,7 +114,7 @@ class Interchange(Access):
         versioned = max_version is not None and max_version[0] >= 1
         if copy:
             with self.clone() as twin:
-                return twin._capsule(True, _IS_COPIED if versioned else -1)
+                return twin._capsule(True, _IS_COPIED if versioned else -1, bare)
         writable = self._writable()
         if not writable and not versioned:
             raise ExportRefused(
@@ -119,12 +123,13 @@ class Interchange(Access):
             )
         if writable:
             buffer._open()
-        return self._capsule(writable, -1 if not versioned else 0 if writable else _READ_ONLY)
+        return self._capsule(writable, -1 if not versioned else 0 if writable else _READ_ONLY, bare)
 
-    def _capsule(self, writable: bool, flags: int) -> object:
+    def _capsule(self, writable: bool, flags: int, bare: bool) -> object:
         pin = self._pin(self.offset, self.buffer.capacity - self.offset, writable)
         bits = 8 * self.Element.itemsize
-        return handles.dlpack_export(pin, _CODES[self.dtype], bits, tuple(self.shape), tuple(self.strides), flags)
+        shape, strides = ((), ()) if bare else (tuple(self.shape), tuple(self.strides))
+        return handles.dlpack_export(pin, _CODES[self.dtype], bits, shape, strides, flags)
 
     @classmethod
     def from_dlpack(cls, source: Any) -> Self:

@@ -60,7 +60,7 @@ class ScopeStack:
     __slots__ = ("_entries", "marks")
 
     def __init__(self) -> None:
-        self._entries: list[tuple[handles.Tensor | None, Any, Destroy | None]] = []
+        self._entries: list[tuple[handles.Tensor | handles.Facade | None, Any, Destroy | None]] = []
         self.marks: list[ExecScope] = []
 
     @property
@@ -134,6 +134,21 @@ class ScopeStack:
         if not handles.charge():
             raise OutOfMemory("no memory for a slot of a scope", clause="SCOPE-RESERVE-1")
         mark._slots += 1
+
+    def adopt_result(self, value: handles.Facade) -> None:
+        """Let the innermost scope own a tensor of the facade, whose node is destroyed with it.
+
+        Raises
+        ------
+        OutOfMemory
+            There is no room; the tensor stays the caller's.
+
+        Clauses: FACADE-OWN-2, SCOPE-RESERVE-1
+        """
+        self.reserve()
+        self._entries.append((value, None, None))
+        self.marks[-1]._slots -= 1
+        value._adopt()
 
     def adopt(self, value: handles.Tensor | None, node: Any, destroy_node: Destroy | None) -> None:
         """Let the innermost scope own a value, a node, or both; on error nothing has changed.

@@ -2,8 +2,8 @@
 
 It is built in layers: the C type and the parts (:mod:`~fucina.fast._context_core`), construction
 (:mod:`~fucina.fast._context_making`), operations (:mod:`~fucina.fast._context_operations`), layouts
-(:mod:`~fucina.fast._context_layouts`), scopes (:mod:`~fucina.fast._context_scopes`), and here its life, its
-environment, its team and its scratch.
+(:mod:`~fucina.fast._context_layouts`), scopes (:mod:`~fucina.fast._context_scopes`), gradients
+(:mod:`~fucina.fast._context_gradients`), and here its life, its environment, its team and its scratch.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, cast
 import numpy as np
 
 from fucina.fast._context_core import Runtime, driven
-from fucina.fast._context_scopes import Scopes
+from fucina.fast._context_gradients import Gradients
 from fucina.fast._leaks import deinit_noting
 from fucina.fast._moe_scratch import MoeDecodeChainScratchView, MoeDecodeScratchView
 from fucina.fast._prepared import PreparedTensor
@@ -43,7 +43,7 @@ __all__ = [
 ]
 
 
-class ExecContext(Scopes):
+class ExecContext(Gradients):
     """Allocation, scopes and raw operations, driven by one thread at a time.
 
     Parameters

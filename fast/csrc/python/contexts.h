@@ -1,0 +1,27 @@
+/* A context, for the C files that drive one (module fucina.fast._contexts).  Everything here runs with the GIL. */
+#ifndef FC_PYTHON_CONTEXTS_H
+#define FC_PYTHON_CONTEXTS_H
+#include "python/handles.h"
+
+typedef struct {
+    PyObject_HEAD
+    fh_pool *pool;
+    PyObject *marks;      /* the list of the open scopes' marks */
+    unsigned long driver; /* the thread that is in a call */
+    size_t depth;         /* how many calls of it are within each other; 0: nobody drives */
+    size_t untracked;     /* how many no_grad are open (clause AUTOGRAD-NOGRAD-1) */
+    int closed, plain;    /* plain: nothing is traced */
+} fh_context;
+
+int fh_is_context(PyObject *object);
+/* Begin and end a call of the calling thread; 0 with an exception where it may not (clauses CONTEXT-THREAD-1, CONTEXT-LIFE-2). */
+int fh_context_enter(fh_context *ctx);
+static inline void fh_context_leave(fh_context *ctx) { ctx->depth--; }
+static inline int fh_scope_is_open(const fh_context *ctx) { return !ctx->marks || PyList_Size(ctx->marks) > 0; }
+
+/* A sum, difference, product or quotient of tensors of one type and dtype, or a product with a number, on the pool; NULL
+   without an exception when something is not plain. */
+PyObject *fh_quick_binary(fh_context *ctx, int operation, fh_facade *a, fh_facade *b);
+PyObject *fh_quick_scale(fh_context *ctx, fh_facade *x, double factor);
+
+#endif

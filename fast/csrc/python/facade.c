@@ -1,0 +1,318 @@
+/*
+ * The facade's tensors: a raw tensor's fields, a node, a context.  Their types are made in the Python layer, one for each
+ * dtype and tags; add sub mul div scale of plain arguments are done here, everything else there.
+ */
+#include "python/contexts.h"
+#include "python/pass_on.h"
+#include "ops/ops.h"
+#include <string.h>
+
+static PyTypeObject *facade_base;
+static PyObject *slow_names[5], *destroy_name, *adopt_name, *rank_name;
+
+static fh_facade *of(PyObject *object) { return (fh_facade *)object; }
+int fh_is_facade(PyObject *object) { return PyObject_TypeCheck(object, facade_base); }
+int fh_is_handle(PyObject *object) { return fh_is_tensor(object) || fh_is_facade(object); }
+
+/* -- making */
+
+PyObject *fh_facade_empty(const fh_facade *model, PyObject *context, fh_pool *pool, int rank, const size_t *shape) {
+    const int dtype = model->t.dtype;
+    fh_facade *self = (fh_facade *)PyType_GenericAlloc(Py_TYPE(model), 0);
+    if (!self) return NULL;
+    fh_tensor *t = &self->t;
+    struct fc_storage *s = t->storage = fc_pool_acquire(pool->pool, dtype, fc_count(rank, shape), fh_element_size[dtype]);
+    if (!s) {
+        Py_DECREF(self);
+        return fh_refuse(FH_OutOfMemory, "POOL-MEMORY-1", "no memory for a tensor");
+    }
+    t->rank = (uint8_t)rank;
+    t->dtype = (uint8_t)dtype;
+    t->bare = model->t.bare;
+    memcpy(t->shape, shape, (size_t)rank * sizeof *shape);
+    fc_row_major(rank, t->shape, t->strides);
+    struct fc_pooled *pooled = (struct fc_pooled *)s; /* what a report of leaks would say (clause POOL-LEAK-1) */
+    pooled->rank = (uint8_t)rank;
+    memcpy(pooled->shape, shape, (size_t)rank * sizeof *shape);
+    Py_INCREF(self->context = context);
+    return (PyObject *)self;
+}
+
+/* facade_over(type, context or None, raw, node or None, constructed): a tensor that takes over the reference of a raw one,
+   which is consumed; on error it is as it was (clause FACADE-NEW-1) */
+static PyObject *over(PyObject *module, PyObject *args) {
+    PyObject *type, *context, *object, *node;
+    int constructed;
+    (void)module;
+    if (!PyArg_ParseTuple(args, "OOOOp", &type, &context, &object, &node, &constructed)) return NULL;
+    fh_tensor *raw = (fh_tensor *)object;
+    if (!PyType_Check(type) || !PyType_IsSubtype((PyTypeObject *)type, facade_base) || !fh_is_tensor(object) || raw->life != FH_OWNED ||
+        raw->lender || !fh_is_usable(raw))
+        return PyErr_Format(PyExc_ValueError, "facade_over(type, context, raw tensor of the caller's, node, constructed)");
+    PyObject *number = PyObject_GetAttr(type, rank_name);
+    const long rank = number ? PyLong_AsLong(number) : -1;
+    Py_XDECREF(number);
+    if (PyErr_Occurred()) return NULL;
+    if (rank != (raw->rank == 1 && raw->shape[0] == 1 && rank == 0 ? 0 : raw->rank))
+        return PyErr_Format(PyExc_ValueError, "a tensor of another rank");
+    fh_facade *self = (fh_facade *)PyType_GenericAlloc((PyTypeObject *)type, 0);
+    if (!self) return NULL;
+    fh_tensor *t = &self->t;
+    t->storage = raw->storage;
+    t->origin = raw->origin;
+    t->offset = raw->offset;
+    t->rank = raw->rank;
+    t->dtype = raw->dtype;
+    t->bare = rank == 0;
+    memcpy(t->shape, raw->shape, sizeof t->shape);
+    memcpy(t->strides, raw->strides, sizeof t->strides);
+    raw->storage = NULL;
+    raw->origin = NULL;
+    raw->life = FH_REPLACED;
+    self->constructed = constructed != 0;
+    if (context != Py_None) Py_INCREF(self->context = context);
+    if (node != Py_None) Py_INCREF(self->node = node);
+    return (PyObject *)self;
+}
+
+static PyObject *facade_new(PyTypeObject *type, PyObject *args, PyObject *keywords) {
+    (void)args, (void)keywords;
+    return fh_refuse_type(FH_DTypeMismatch, "FACADE-TYPE-2", "a %U is made by its constructors, such as zeros(ctx, shape)", type);
+}
+
+/* Clause: FACADE-RAW-1 */
+static PyObject *as_raw_tensor(PyObject *self, PyObject *unused) {
+    (void)unused;
+    FH_REQUIRE_USABLE(self);
+    const fh_tensor *t = &of(self)->t;
+    PyTypeObject *type = fh_tensor_type(t->dtype);
+    fh_tensor *raw = type ? (fh_tensor *)PyType_GenericAlloc(type, 0) : NULL;
+    if (!raw) return NULL;
+    fc_storage_hold(raw->storage = t->storage);
+    Py_INCREF(raw->lender = self);
+    raw->rank = t->rank;
+    raw->dtype = t->dtype;
+    raw->offset = t->offset;
+    memcpy(raw->shape, t->shape, sizeof raw->shape);
+    memcpy(raw->strides, t->strides, sizeof raw->strides);
+    return (PyObject *)raw;
+}
+
+/* -- the end */
+
+/* After the storage was let go: the node is destroyed, unless that was consumed with it; what was raised first comes out. */
+static PyObject *parted(PyObject *self, PyObject *result, int destroyed) {
+    fh_facade *f = of(self);
+    if (f->t.storage || !(f->node || f->context)) return result;
+    struct fh_pending pending;
+    fh_pending_save(&pending);
+    PyObject *node = f->node, *context = f->context;
+    f->node = f->context = NULL;
+    if (node && destroyed) Py_XDECREF(PyObject_CallMethodObjArgs(node, destroy_name, NULL));
+    Py_XDECREF(node);
+    Py_XDECREF(context);
+    fh_pending_restore(&pending, self, 0);
+    if (PyErr_Occurred()) Py_CLEAR(result);
+    return result;
+}
+
+/* Clauses: FACADE-OWN-1, AUTOGRAD-LIFE-1 */
+static PyObject *deinit(PyObject *self, PyObject *unused) { return parted(self, fh_tensor_deinit(self, unused), 1); }
+static PyObject *deinit_replaced(PyObject *self, PyObject *unused) { return parted(self, fh_tensor_deinit_replaced(self, unused), 1); }
+static PyObject *leave(PyObject *self, PyObject *const *args, Py_ssize_t count) { return parted(self, fh_tensor_leave(self, args, count), 1); }
+/* Clauses: FACADE-OWN-2, SCOPE-CLOSE-1 */
+static PyObject *close_scoped(PyObject *self, PyObject *unused) { return parted(self, fh_tensor_close(self, unused), 1); }
+
+/* _consumed(): the reference in a raw tensor; a further deinit does nothing (clause POLICY-TAKE-1) */
+static PyObject *consumed(PyObject *self, PyObject *unused) {
+    (void)unused;
+    FH_REQUIRE_USABLE(self);
+    fh_tensor *t = &of(self)->t;
+    if (t->life != FH_OWNED) return PyErr_Format(PyExc_ValueError, "a tensor of the caller's is consumed");
+    fc_storage_hold(t->storage);
+    if (!fc_storage_retain(t->storage)) { /* so that on error the reference stays */
+        fc_storage_drop(t->storage);
+        return fh_refuse(FH_Overflow, "STORAGE-REF-1", "a storage has fewer than 2^30 references");
+    }
+    PyObject *raw = fh_tensor_over(t->storage, t->rank, t->shape, t->strides, t->offset);
+    if (!raw) return NULL;
+    fh_end(t, FH_REPLACED); /* not the last reference */
+    return parted(self, raw, 0);
+}
+
+static int facade_traverse(PyObject *self, visitproc visit, void *arg) {
+    Py_VISIT(of(self)->node);
+    Py_VISIT(of(self)->context);
+    Py_VISIT((PyObject *)Py_TYPE(self));
+    return 0;
+}
+static int facade_clear(PyObject *self) {
+    Py_CLEAR(of(self)->node);
+    Py_CLEAR(of(self)->context);
+    return 0;
+}
+
+/* Clauses: FACADE-OWN-1, AUTOGRAD-LIFE-1: the node lives on where another one needs it */
+static void facade_dealloc(PyObject *object) {
+    fh_facade *f = of(object);
+    PyTypeObject *type = Py_TYPE(object);
+    PyObject_GC_UnTrack(object);
+    if (f->t.weak) PyObject_ClearWeakRefs(object);
+    fh_tensor_clear(&f->t, f->constructed);
+    Py_XDECREF(f->node);
+    Py_XDECREF(f->context);
+    PyObject_GC_Del(object);
+    Py_DECREF(type);
+}
+
+/* -- looking */
+
+static PyObject *get_shape(PyObject *self, void *unused) {
+    (void)unused;
+    FH_REQUIRE_USABLE(self);
+    fh_tensor *t = &of(self)->t;
+    if (!t->shape_object && !(t->shape_object = fh_tuple(t->bare ? 0 : t->rank, t->shape))) return NULL;
+    Py_INCREF(t->shape_object);
+    return t->shape_object;
+}
+/* of the raw tensor: for a scalar (1,) */
+static PyObject *get_raw_shape(PyObject *self, void *unused) {
+    (void)unused;
+    FH_REQUIRE_USABLE(self);
+    return fh_tuple(of(self)->t.rank, of(self)->t.shape);
+}
+static PyObject *get_raw_strides(PyObject *self, void *unused) {
+    (void)unused;
+    FH_REQUIRE_USABLE(self);
+    return fh_tuple(of(self)->t.rank, of(self)->t.strides);
+}
+static PyObject *get_raw_offset(PyObject *self, void *unused) {
+    (void)unused;
+    FH_REQUIRE_USABLE(self);
+    return PyLong_FromSize_t(of(self)->t.offset);
+}
+static PyObject *get_requires_grad(PyObject *self, void *unused) {
+    (void)unused;
+    FH_REQUIRE_USABLE(self);
+    return PyBool_FromLong(of(self)->node != NULL);
+}
+static PyObject *get_node(PyObject *self, void *unused) {
+    (void)unused;
+    PyObject *node = of(self)->node ? of(self)->node : Py_None;
+    Py_INCREF(node);
+    return node;
+}
+static PyObject *get_context(PyObject *self, void *unused) {
+    (void)unused;
+    PyObject *context = of(self)->context ? of(self)->context : Py_None;
+    Py_INCREF(context);
+    return context;
+}
+static PyObject *check(PyObject *self, PyObject *unused) {
+    (void)unused;
+    FH_REQUIRE_USABLE(self);
+    Py_RETURN_NONE;
+}
+
+/* -- operations on plain arguments */
+
+/* A result under an open scope is adopted where it is of f32 (clause FACADE-OWN-2). */
+static PyObject *adopted(fh_context *ctx, PyObject *result) {
+    if (!result || of(result)->t.dtype != FC_f32 || !fh_scope_is_open(ctx)) return result;
+    PyObject *done = PyObject_CallMethodObjArgs((PyObject *)ctx, adopt_name, result, NULL);
+    if (!done) Py_CLEAR(result);
+    Py_XDECREF(done);
+    return result;
+}
+
+static PyObject *quick(PyObject *self, int operation, PyObject *const *args) {
+    fh_context *ctx = (fh_context *)args[0];
+    PyObject *other = args[1], *result = NULL;
+    if (!fh_context_enter(ctx)) return NULL;
+    if (ctx->untracked || !of(self)->node) {
+        if (operation > FC_DIV) {
+            if (PyFloat_CheckExact(other)) result = fh_quick_scale(ctx, of(self), PyFloat_AsDouble(other));
+        } else if (Py_TYPE(other) == Py_TYPE(self) && (ctx->untracked || !of(other)->node)) {
+            result = fh_quick_binary(ctx, operation, of(self), of(other));
+        }
+    }
+    result = adopted(ctx, result);
+    fh_context_leave(ctx);
+    return result;
+}
+
+static PyObject *operate(PyObject *self, int operation, PyObject *const *args, Py_ssize_t count, PyObject *names) {
+    if (count == 2 && !names && fh_is_context(args[0])) {
+        PyObject *result = quick(self, operation, args);
+        if (result || PyErr_Occurred()) return result;
+    }
+    return pass_on_to_method(self, slow_names[operation], args, count, names);
+}
+/* Clauses: POLICY-ARITH-1, POLICY-TAGS-1, POLICY-SCALAR-1 */
+#define OPERATION(name, operation) \
+    static PyObject *name(PyObject *self, PyObject *const *args, Py_ssize_t count, PyObject *names) { return operate(self, operation, args, count, names); }
+OPERATION(add, FC_ADD)
+OPERATION(sub, FC_SUB)
+OPERATION(mul, FC_MUL)
+OPERATION(divide, FC_DIV)
+OPERATION(scale, FC_DIV + 1)
+
+#define BINARY(name, what) #name "($self, ctx, other)\n--\n\n" what "\n\nClauses: POLICY-TAGS-1, POLICY-ARITH-1, POLICY-MIXED-1, AUTOGRAD-VJP-1"
+static PyMethodDef methods[] = {
+    {"add", FH_FAST(add), METH_FASTCALL | METH_KEYWORDS, BINARY(add, "Return the sum.")},
+    {"sub", FH_FAST(sub), METH_FASTCALL | METH_KEYWORDS, BINARY(sub, "Return the difference.")},
+    {"mul", FH_FAST(mul), METH_FASTCALL | METH_KEYWORDS, BINARY(mul, "Return the product, element by element.")},
+    {"div", FH_FAST(divide), METH_FASTCALL | METH_KEYWORDS, BINARY(div, "Return the quotient, of integers truncated.")},
+    {"scale", FH_FAST(scale), METH_FASTCALL | METH_KEYWORDS, "scale($self, ctx, number)\n--\n\nReturn the tensor times a number.\n\nClauses: POLICY-SCALAR-1, AUTOGRAD-VJP-1"},
+    {"data", fh_data, METH_NOARGS, "data($self)\n--\n\nReturn the elements of a contiguous tensor as a flat array to write to.\n\nClauses: FACADE-LOOK-1, TENSOR-DATA-1"},
+    {"data_const", fh_data_const, METH_NOARGS, "data_const($self)\n--\n\nReturn the elements of a contiguous tensor as a flat array to read.\n\nClauses: FACADE-LOOK-1, TENSOR-DATA-1"},
+    {"as_raw_tensor", as_raw_tensor, METH_NOARGS, "as_raw_tensor($self)\n--\n\nReturn the raw tensor below, which owns nothing.\n\nClauses: FACADE-RAW-1"},
+    {"deinit", deinit, METH_NOARGS, "deinit($self)\n--\n\nGive the reference back and destroy the node; of a tensor that a scope owns, nothing.\n\nClauses: FACADE-OWN-1, AUTOGRAD-LIFE-1"},
+    {"__enter__", fh_tensor_enter, METH_NOARGS, NULL},
+    {"__exit__", FH_FAST(leave), METH_FASTCALL, NULL},
+    {"_check", check, METH_NOARGS, NULL},
+    {"_is_usable", fh_tensor_is_usable, METH_NOARGS, NULL},
+    {"_is_contiguous", fh_tensor_is_contiguous, METH_NOARGS, NULL},
+    {"_can_take_in_place", fh_tensor_can_take_in_place, METH_NOARGS, NULL},
+    {"_clone_view", fh_tensor_clone_view, METH_NOARGS, NULL},
+    {"_view", fh_tensor_checked_view, METH_VARARGS, NULL},
+    {"_exported", fh_exported, METH_NOARGS, NULL},
+    {"_deinit_replaced", deinit_replaced, METH_NOARGS, NULL},
+    {"_consumed", consumed, METH_NOARGS, NULL},
+    {"_adopt", fh_tensor_adopt, METH_NOARGS, NULL},
+    {"_close", close_scoped, METH_NOARGS, NULL},
+    {NULL, NULL, 0, NULL},
+};
+static PyGetSetDef getters[] = {
+    {"shape", get_shape, NULL, "The sizes of the axes.", NULL},
+    {"requires_grad", get_requires_grad, NULL, "Whether gradients are tracked.", NULL},
+    {"scope_owned", fh_tensor_scope_owned, NULL, "Whether an exec scope owns it, or owned it.", NULL},
+    {"origin", fh_tensor_origin, fh_tensor_set_origin, "Where it was made, if that is traced.", NULL},
+    {"_raw_shape", get_raw_shape, NULL, NULL, NULL},
+    {"_raw_strides", get_raw_strides, NULL, NULL, NULL},
+    {"_raw_offset", get_raw_offset, NULL, NULL, NULL},
+    {"_node", get_node, NULL, NULL, NULL},
+    {"_context", get_context, NULL, NULL, NULL},
+    {"_state", fh_tensor_state, NULL, NULL, NULL},
+    {NULL, NULL, NULL, NULL, NULL},
+};
+static PyMemberDef members[] = {{"__weaklistoffset__", T_PYSSIZET, offsetof(fh_tensor, weak), READONLY, NULL}, {NULL, 0, 0, 0, NULL}};
+static PyType_Slot slots[] = {
+    {Py_tp_new, FH_SLOT(facade_new)}, {Py_tp_dealloc, FH_SLOT(facade_dealloc)}, {Py_tp_traverse, FH_SLOT(facade_traverse)},
+    {Py_tp_clear, FH_SLOT(facade_clear)}, {Py_tp_methods, methods}, {Py_tp_getset, getters}, {Py_tp_members, members},
+    {Py_bf_getbuffer, FH_SLOT(fh_export)}, {0, NULL},
+};
+static PyType_Spec spec = {"fucina.fast._handles.Facade", sizeof(fh_facade), 0,
+                           Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC, slots};
+static PyMethodDef functions[] = {{"facade_over", over, METH_VARARGS, NULL}, {NULL, NULL, 0, NULL}};
+
+int fh_add_facade(PyObject *module) {
+    static const char *const names[5] = {"_add", "_sub", "_mul", "_div", "_scale"};
+    facade_base = (PyTypeObject *)PyType_FromSpec(&spec);
+    for (int k = 0; k < 5; k++) slow_names[k] = PyUnicode_InternFromString(names[k]);
+    destroy_name = PyUnicode_InternFromString("destroy");
+    adopt_name = PyUnicode_InternFromString("_adopt_result");
+    rank_name = PyUnicode_InternFromString("rank");
+    if (!facade_base || !slow_names[4] || !destroy_name || !adopt_name || !rank_name || PyModule_AddFunctions(module, functions)) return -1;
+    return PyModule_AddObjectRef(module, "Facade", (PyObject *)facade_base);
+}
