@@ -7,8 +7,10 @@ pattern.
 
 from __future__ import annotations
 
+import contextlib
 import doctest
 import importlib
+import io
 import re
 import traceback
 from pathlib import Path
@@ -25,7 +27,8 @@ THREAD = re.compile(r"(?<=thread )\d+|(?<=began it \()\d+")
 def _ran(source: str, space: dict[str, Any], name: str) -> str | None:
     """Run an example as the console would; return what it raised, in words."""
     try:
-        exec(compile(source, name, "single"), space)
+        with contextlib.redirect_stdout(io.StringIO()):
+            exec(compile(source, name, "single"), space)
     except Exception as error:
         return THREAD.sub("…", traceback.format_exception_only(error)[0].strip())
     return None
@@ -43,7 +46,7 @@ def _filled(block: nodes.literal_block | nodes.doctest_block, space: dict[str, A
     text = "\n".join(lines)
     block.rawsource = text
     block.children = []
-    block += nodes.Text(text)
+    block.append(nodes.Text(text))
 
 
 def fill(app: Sphinx, doctree: nodes.document) -> None:

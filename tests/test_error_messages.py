@@ -1,0 +1,166 @@
+"""What an error says: the clause first, then the argument by its name, and what was given (clause ERR-MSG-1).
+
+One row a way to go wrong: a call, the clause, the argument and the value as a person would write it.  Where an object
+has no short form, its type has to be named.
+"""
+
+from __future__ import annotations
+
+import importlib
+import re
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+
+from fucina.spec import DType, errors
+
+
+class Row(NamedTuple):
+    """A call that goes wrong, and the words that its message must have."""
+
+    call: Callable[[Any], object]
+    clause: str  # or several: where two rules are broken, either may be named
+    words: tuple[str, ...]
+
+
+def frozen(n: int) -> Any:
+    """Return an array that must not be written."""
+    made = np.zeros(n, np.float32)
+    made.setflags(write=False)
+    return made
+
+
+def tensor(impl: Any, shape: tuple[int, ...] = (2, 3)) -> Any:
+    """Return a raw tensor."""
+    return impl.internal.RawTensor.zeros(shape)
+
+
+def within(impl: Any, use: Callable[[Any], object]) -> None:
+    """Call with a context that is closed afterwards."""
+    with impl.ExecContext() as ctx:
+        use(ctx)
+
+
+F4 = np.zeros(4, np.float32)
+I4 = np.zeros(4, np.int64)
+B4 = np.zeros(4, np.bool_)
+Q = bytes(18)
+
+ROWS = {
+    # -- streams
+    "seed, a float": Row(lambda m: m.rng.gaussian_fill(1.5, F4, 1.0), "RNG-SEED-1", ("seed", "1.5")),
+    "seed, negative": Row(lambda m: m.rng.gumbel_fill(-1, F4), "RNG-SEED-1", ("seed", "-1")),
+    "seed, a bool": Row(lambda m: m.rng.gumbel_fill(True, F4), "RNG-SEED-1", ("seed", "True")),
+    "state, too large": Row(lambda m: m.rng.splitmix64(1 << 64), "RNG-SEED-1", ("state", "18446744073709551616")),
+    "i, a string": Row(lambda m: m.rng.at(0, "x"), "RNG-SEED-1", ("i", "'x'")),
+    "first, negative": Row(lambda m: m.rng.gumbel_fill_at(0, -3, F4), "RNG-SEED-1", ("first", "-3")),
+    "first, past the end": Row(
+        lambda m: m.rng.gumbel_fill_at(0, (1 << 64) - 1, F4), "RNG-RANGE-1", ("first", "out", "2^64")
+    ),
+    "scale, a string": Row(lambda m: m.rng.gaussian_fill(0, F4, "1"), "NUM-PARAM-1", ("scale", "'1'")),
+    "scale, complex": Row(lambda m: m.rng.gaussian_fill(0, F4, 1j), "NUM-PARAM-1", ("scale", "complex")),
+    "out, f64": Row(lambda m: m.rng.gaussian_fill(0, np.zeros(4), 1.0), "RNG-OUT-1", ("out", "f32", "'d'")),
+    "out, a list": Row(lambda m: m.rng.gaussian_fill(0, [0.0], 1.0), "RNG-OUT-1", ("out", "list")),
+    "out, strided": Row(lambda m: m.rng.gumbel_fill(0, F4[::2]), "RNG-OUT-1", ("out", "(8,)")),
+    "out, read-only": Row(lambda m: m.rng.gumbel_fill(0, frozen(4)), "RNG-OUT-1", ("out", "read-only")),
+    "lo and hi": Row(lambda m: m.rng.uniform_fill(0, F4, 2.0, 1.0), "RNG-UNIF-3", ("lo", "hi", "2.0", "1.0")),
+    "lo, infinite": Row(lambda m: m.rng.uniform_fill(0, F4, -np.inf, 1.0), "RNG-UNIF-3", ("lo", "inf")),
+    "fan_in": Row(lambda m: m.rng.kaiming_uniform_fill(0, F4, 0), "RNG-KAIMING-2", ("fan_in", "0")),
+    "mean": Row(lambda m: m.rng.normal_fill(0, F4, None, 1.0), "NUM-PARAM-1", ("mean", "None")),
+    "std_dev": Row(lambda m: m.rng.normal_fill(0, F4, 0.0, b""), "NUM-PARAM-1", ("std_dev", "bytes")),
+    "low and high": Row(lambda m: m.rng.randint_fill(0, I4, 9, 1), "RNG-INT-2", ("low=9", "high=1")),
+    "low, a float": Row(lambda m: m.rng.randint_fill(0, I4, 0.5, 1), "RNG-INT-2", ("low", "0.5")),
+    "high, too large": Row(lambda m: m.rng.randint_fill(0, I4, 0, 1 << 63), "RNG-INT-2", ("high", str(1 << 63))),
+    "p": Row(lambda m: m.rng.dropout_mask(0, 0, B4, 1.5), "RNG-DROPOUT-3", ("p", "1.5")),
+    "p of the scale": Row(lambda m: m.rng.dropout_scale(-0.5), "RNG-DROPOUT-3", ("p", "-0.5")),
+    # -- dtypes and bridges
+    "dtype, no DType": Row(lambda m: m.dtype.kind("f32"), "DTYPE-ARG-1", ("'f32'",)),
+    "dtype, no block": Row(lambda m: m.dtype.block_size(DType.f32), "DTYPE-GEOM-1", ("DType.f32",)),
+    "value of a bridge": Row(lambda m: m.dtype.f32_to_bf16("1"), "NUM-PARAM-1", ("value", "'1'")),
+    "bits, too large": Row(
+        lambda m: m.dtype.cast_bits(DType.f16, DType.f32, 1 << 16), "BRIDGE-BITS-1", ("bits", "65536")
+    ),
+    "source, blocks": Row(lambda m: m.dtype.cast_array(DType.q4_0, DType.f32, Q), "BRIDGE-ARRAY-1", ("DType.q4_0",)),
+    "target, blocks": Row(lambda m: m.dtype.cast_array(DType.f32, DType.q4_0, F4), "BRIDGE-ARRAY-1", ("DType.q4_0",)),
+    "array, of another dtype": Row(
+        lambda m: m.dtype.cast_array(DType.f32, DType.f64, np.zeros(4)), "BRIDGE-ARRAY-2", ("array", "f32", "'d'")
+    ),
+    "out, of another length": Row(
+        lambda m: m.dtype.cast_array(DType.f32, DType.f64, F4, out=np.zeros(3)), "BRIDGE-ARRAY-3", ("out", "4", "3")
+    ),
+    "out, overlapping": Row(
+        lambda m: m.dtype.cast_array(DType.f32, DType.f32, F4, out=F4), "BRIDGE-ARRAY-3", ("out", "16")
+    ),
+    "convert, ambiguous": Row(
+        lambda m: m.dtype.convert(np.zeros(2, "c8"), DType.f32), "BRIDGE-CONVERT-1", ("array", "'Zf'")
+    ),
+    # -- blocks
+    "values, a row too short": Row(
+        lambda m: m.quant.quantize(DType.q4_k, np.zeros((4, 100), np.float32)),
+        "BLOCK-VALUES-1",
+        ("values", "256", "(4, 100)"),
+    ),
+    "values, a NaN": Row(
+        lambda m: m.quant.quantize(DType.q4_0, np.full(32, np.nan, np.float32)),
+        "BLOCK-FINITE-1",
+        ("values[0]", "nan"),
+    ),
+    "values, f64": Row(lambda m: m.quant.quantize(DType.q4_0, np.zeros(32)), "BLOCK-VALUES-1", ("values", "'d'")),
+    "quantize, no block format": Row(lambda m: m.quant.quantize(DType.f16, F4), "BLOCK-ARG-1", ("f16",)),
+    "blocks, a part of one": Row(
+        lambda m: m.quant.dequantize(DType.q4_0, Q[:17]), "BLOCK-IN-1", ("blocks", "18", "17")
+    ),
+    "indices, too large": Row(
+        lambda m: m.quant.dequantize_rows(DType.q4_0, Q, 32, [0, 5]), "BLOCK-ROWS-2", ("indices[1]", "5")
+    ),
+    "row_length": Row(lambda m: m.quant.dequantize_rows(DType.q4_0, Q, 33, [0]), "BLOCK-ROWS-1", ("33", "32")),
+    # -- the floating-point environment
+    "environment": Row(lambda m: m.fpenv.set("default"), "FPENV-SET-1", ("environment", "'default'")),
+    # -- the team
+    "count, negative": Row(lambda m: m.parallel.set_max_threads(-1), "TEAM-SIZE-3", ("count", "-1")),
+    "limit, a float": Row(lambda m: m.parallel.cpu_thread_count(1.5), "TEAM-SIZE-1", ("limit", "1.5")),
+    "name, bytes": Row(lambda m: m.parallel.env_positive_usize(b"X"), "TEAM-KNOB-1", ("name", "bytes")),
+    "max_workers": Row(lambda m: m.thread_mod.Pool(max_workers=-1), "TEAM-POOL-1", ("workers", "-1")),
+    # -- raw tensors
+    "shape, too many axes": Row(lambda m: tensor(m, (1,) * 9), "SHAPE-COUNT-2 TENSOR-NEW-1", ("9", "8")),
+    "shape, an empty axis": Row(lambda m: tensor(m, (2, 0)), "SHAPE-COUNT-2 TENSOR-NEW-1", ("0",)),
+    "values, too few": Row(
+        lambda m: m.internal.RawTensor.from_slice((2, 3), [1, 2]), "TENSOR-NEW-3", ("(2, 3)", "6", "2")
+    ),
+    "reshape": Row(lambda m: tensor(m).reshape((4,)), "TENSOR-VIEW-2", ("(4,)", "6")),
+    "broadcast": Row(lambda m: tensor(m).broadcast_to((2, 4)), "TENSOR-VIEW-4", ("(2, 4)", "3")),
+    "fill, a string": Row(lambda m: tensor(m).fill("x"), "BRIDGE-SCALAR-4", ("value", "'x'")),
+    "item of many": Row(lambda m: tensor(m).item(), "TENSOR-DATA-2", ("(2, 3)",)),
+    "n of fail_allocation": Row(lambda m: m.internal.fail_allocation(0), "STORAGE-FAULT-1", ("n", "0")),
+    # -- contexts
+    "operand, an array": Row(lambda m: within(m, lambda ctx: ctx.add(F4, F4)), "CONTEXT-OP-1", ("a", "ndarray")),
+    "operands, two shapes": Row(
+        lambda m: within(m, lambda ctx: ctx.add(tensor(m), tensor(m, (2, 4)))), "CONTEXT-OP-1", ("3", "4")
+    ),
+    "axis of a sum": Row(lambda m: within(m, lambda ctx: ctx.sum(tensor(m), 2)), "CONTEXT-SUM-1", ("axis", "2")),
+    "length of a narrow": Row(
+        lambda m: within(m, lambda ctx: ctx.narrow_axis(tensor(m), 0, 0, 0)), "CONTEXT-NARROW-1", ("length", "0")
+    ),
+    "start of a narrow": Row(
+        lambda m: within(m, lambda ctx: ctx.narrow_axis(tensor(m), 1, 2, 2)), "CONTEXT-NARROW-1", ("2", "3")
+    ),
+    "value of full": Row(
+        lambda m: within(m, lambda ctx: ctx.full((2,), "x", DType.f32)), "BRIDGE-SCALAR-4", ("value", "'x'")
+    ),
+    "dtype of zeros": Row(lambda m: within(m, lambda ctx: ctx.zeros((2,), DType.q4_0)), "CONTEXT-NEW-1", ("q4_0",)),
+}
+
+
+@pytest.mark.parametrize("module", ["fucina.reference", "fucina.fast"])
+@pytest.mark.parametrize("name", ROWS)
+def test_a_message_names_clause_argument_and_value(module: str, name: str) -> None:
+    row = ROWS[name]
+    with pytest.raises(errors.FucinaError) as caught:
+        row.call(importlib.import_module(module))
+    message = str(caught.value)
+    assert message.startswith(f"{caught.value.clause}: ")
+    assert caught.value.clause in row.clause.split()
+    for word in row.words:
+        assert re.search(rf"(?<!\w){re.escape(word)}(?!\w)", message), f"{word} is not in: {message}"
