@@ -3,6 +3,7 @@
  * Python layer; the formulas are there too.  Lives in the same shared object as _handles.  Everything here runs with the GIL.
  */
 #include "python/nodes.h"
+#include "python/contexts.h"
 #include "ops/ops.h"
 #include <string.h>
 
@@ -23,7 +24,7 @@ static unsigned long long serials;
 static PyObject *nothing; /* the empty tuple */
 static PyObject *all_wanted, *both_wanted, *left_wanted, *right_wanted;
 static PyObject *one, *refuse, *copied; /* a tensor of one 1; what raises; what copies */
-static PyObject *add_name, *enter_name, *leave_name, *broadcast_name;
+static PyObject *add_name, *broadcast_name;
 
 int fh_is_node(PyObject *object) { return Py_TYPE(object) == node_type || Py_TYPE(object) == leaf_type; }
 
@@ -38,7 +39,7 @@ static uint32_t generation_of(const fh_tensor *t) { return atomic_load_explicit(
 /* End a tensor of ours, whoever else points to the object. */
 static void finish(PyObject *object) {
     fh_tensor *t = (fh_tensor *)object;
-    if (t->life != FH_OWNED || !t->storage) return;
+    if (t->life != FH_OWNED || !t->storage || t->lender) return;
     struct fc_storage *s = t->storage;
     t->life = FH_ENDED;
     t->storage = NULL;
@@ -58,8 +59,9 @@ PyObject *fh_node_new(PyObject *shape, PyObject *operands, PyObject *saved, PyOb
     }
     self->generations = generations ? generations : self->few;
     for (Py_ssize_t k = 0; k < count; k++) {
-        const fh_tensor *t = saved_at(saved, k);
+        fh_tensor *t = saved_at(saved, k);
         self->generations[k] = t && t->storage ? generation_of(t) : 0;
+        if (t && t->origin) fh_put(&t->origin, NULL); /* nobody else has to end it */
     }
     Py_INCREF(self->shape = shape);
     Py_INCREF(self->operands = operands);
@@ -308,7 +310,9 @@ static PyObject *wanted_of(PyObject *operands) {
     return made;
 }
 
-static int is_gradient(PyObject *object) { return fh_is_tensor(object) && tensor(object)->dtype == FC_f32 && fh_is_usable(tensor(object)); }
+static int is_gradient(PyObject *object) {
+    return fh_is_tensor(object) && tensor(object)->dtype == FC_f32 && fh_is_usable(tensor(object)) && !tensor(object)->lender;
+}
 
 /* Give the operands what a formula returned; whatever does not arrive ends. */
 static int deliver(struct walk *w, PyObject *operands, PyObject *given) {
@@ -420,20 +424,16 @@ static int run(PyObject *ctx, fh_node *root) {
 /* backward(ctx, root) */
 static PyObject *backward(PyObject *module, PyObject *const *args, Py_ssize_t count) {
     (void)module;
-    if (count != 2 || !fh_is_node(args[1]) || !one) return PyErr_Format(PyExc_TypeError, "backward(ctx, node)");
-    PyObject *ctx = args[0], *root = args[1], *entered = PyObject_CallMethodObjArgs(ctx, enter_name, NULL);
-    if (!entered) return NULL;
-    Py_DECREF(entered);
+    if (count != 2 || !fh_is_context(args[0]) || !fh_is_node(args[1]) || !one) return PyErr_Format(PyExc_TypeError, "backward(ctx, node)");
+    PyObject *ctx = args[0], *root = args[1];
+    if (!fh_context_enter((fh_context *)ctx)) return NULL;
     int good = 1;
     for (Py_ssize_t k = PyTuple_Size(of(root)->shape); good && k--;) good = PyLong_AsLong(PyTuple_GetItem(of(root)->shape, k)) == 1;
     if (good)
         good = run(ctx, of(root));
     else
         Py_XDECREF(PyObject_CallFunctionObjArgs(refuse, root, NULL));
-    struct fh_pending pending;
-    fh_pending_save(&pending);
-    Py_XDECREF(PyObject_CallMethodObjArgs(ctx, leave_name, NULL));
-    fh_pending_restore(&pending, NULL, 0);
+    fh_context_leave((fh_context *)ctx);
     if (!good || PyErr_Occurred()) {
         if (!PyErr_Occurred()) PyErr_SetString(PyExc_RuntimeError, "backward cannot start here");
         return NULL;
@@ -515,10 +515,8 @@ PyMODINIT_FUNC PyInit__nodes(void) {
     left_wanted = PyTuple_Pack(2, Py_True, Py_False);
     right_wanted = PyTuple_Pack(2, Py_False, Py_True);
     add_name = PyUnicode_InternFromString("add");
-    enter_name = PyUnicode_InternFromString("_enter");
-    leave_name = PyUnicode_InternFromString("_leave");
     broadcast_name = PyUnicode_InternFromString("broadcast_to");
-    if (!leaf_type || !nothing || !all_wanted || !both_wanted || !left_wanted || !right_wanted || !add_name || !enter_name || !leave_name || !broadcast_name ||
+    if (!leaf_type || !nothing || !all_wanted || !both_wanted || !left_wanted || !right_wanted || !add_name || !broadcast_name ||
         PyModule_AddObjectRef(module, "Node", (PyObject *)node_type) || PyModule_AddObjectRef(module, "Leaf", (PyObject *)leaf_type))
         Py_CLEAR(module);
     return module;

@@ -102,11 +102,20 @@ _INFINITY = 0x7F800000
 # -- steps
 
 
+def _written(ctx: ExecContext, shape: Sequence[int], kernel: Callable[..., None], *operands: Any) -> RawTensor:
+    """Return a new f32 tensor with what a kernel writes."""
+    out = ctx.empty(shape)
+    try:
+        kernel(*operands, out)
+    except BaseException:
+        out.deinit()
+        raise
+    return out
+
+
 def contiguous_copy(ctx: ExecContext, t: RawTensor) -> RawTensor:
     """Return an f32 tensor with the elements of one of any strides, on storage that it shares with nobody."""
-    out = ctx.empty(t.shape)
-    contexts.copy(t, out)
-    return out
+    return _written(ctx, t.shape, contexts.copy, t)
 
 
 def _into(operation: int, a: RawTensor, b: RawTensor, out: RawTensor) -> None:
@@ -132,9 +141,11 @@ def _scaled(ctx: ExecContext, t: RawTensor, factor: float) -> RawTensor:
     if t.can_take_in_place():
         t._scale(factor)
         return t.clone_view()
-    out = ctx.empty(t.shape)
+    return _written(ctx, t.shape, _scale_into, factor, t)
+
+
+def _scale_into(factor: float, t: RawTensor, out: RawTensor) -> None:
     contexts.scale(t, factor, out, False)
-    return out
 
 
 @lru_cache(64)
@@ -165,16 +176,13 @@ def _reduced(ctx: ExecContext, t: RawTensor, place: Place | None) -> RawTensor:
         return _placed(t, shape, axes)
     left = sorted(kept)
     if kept == left:
-        out = ctx.empty(shape)
-        contexts.sum_axes(t, mask, out)
-        return out
+        return _written(ctx, shape, contexts.sum_axes, t, mask)
     steps = dict.fromkeys(axes, 0)
     step = 1
     for axis in reversed(left):
         steps[axis] = step
         step *= sizes[axis]
-    with ctx.empty([sizes[axis] for axis in left]) as out:
-        contexts.sum_axes(t, mask, out)
+    with _written(ctx, [sizes[axis] for axis in left], contexts.sum_axes, t, mask) as out:
         return out.view_with_strides(shape, tuple([steps[axis] for axis in axes]))
 
 
@@ -256,6 +264,24 @@ def _mul_right(ctx: ExecContext, g: RawTensor, saved: tuple[Any, ...], constants
         return _reduced(ctx, product, constants[1])
 
 
+_mul_placed = _pair(_mul_left, _mul_right)
+
+
+def _mul(
+    ctx: ExecContext, g: RawTensor, saved: tuple[Any, ...], constants: tuple[Any, ...], wanted: tuple[bool, ...]
+) -> Gradients:
+    """Return R(g * b) and R(g * a); the plain case on the shortest way."""
+    a, b = saved
+    if constants or a is None or b is None or a.dtype is not _F32 or False in wanted:
+        return _mul_placed(ctx, g, saved, constants, wanted)
+    first = ctx.mul(g, b)
+    try:
+        return first, ctx.mul(g, a)
+    except BaseException:
+        first.deinit()
+        raise
+
+
 def _div_left(ctx: ExecContext, g: RawTensor, saved: tuple[Any, ...], constants: tuple[Any, ...]) -> RawTensor:
     """Return R(g / b)."""
     with _wide(ctx, saved[1]) as b, ctx.div(g, b) as quotient:
@@ -285,9 +311,12 @@ def _same(ctx: ExecContext, g: RawTensor, saved: tuple[Any, ...], constants: tup
 # -- reductions (clause AUTOGRAD-VJP-2)
 
 
-def _repeated(ctx: ExecContext, g: RawTensor, saved: tuple[Any, ...], constants: tuple[Any, ...]) -> RawTensor:
+def _repeated(
+    ctx: ExecContext, g: RawTensor, saved: tuple[Any, ...], constants: tuple[Any, ...], wanted: tuple[bool, ...]
+) -> Gradients:
     """Return g, at the places of the operand's elements."""
-    return _placed(g, *constants)
+    shape, axes = constants
+    return (g.broadcast_to(shape) if axes is None else _placed(g, shape, axes),)
 
 
 def _mean(ctx: ExecContext, g: RawTensor, saved: tuple[Any, ...], constants: tuple[Any, ...]) -> RawTensor:
@@ -324,18 +353,13 @@ def _broadcast(ctx: ExecContext, g: RawTensor, saved: tuple[Any, ...], constants
 
 def _dropout(ctx: ExecContext, g: RawTensor, saved: tuple[Any, ...], constants: tuple[Any, ...]) -> RawTensor:
     """Return g * dropout_scale(p) where the element was kept, +0 elsewhere."""
-    seed, p = constants
-    out = ctx.empty(g.shape)
-    contexts.dropout(g, seed, p, out)
-    return out
+    return _written(ctx, g.shape, contexts.dropout, g, *constants)
 
 
 def _rows(ctx: ExecContext, g: RawTensor, saved: tuple[Any, ...], constants: tuple[Any, ...]) -> RawTensor:
     """Return the rows of g, added to those that their indices name, in ascending order."""
     with ctx.cast(saved[0], DType.i64) as indices:
-        out = ctx.empty(constants[0])
-        contexts.scatter_add_rows(g, indices, out)
-        return out
+        return _written(ctx, constants[0], contexts.scatter_add_rows, g, indices)
 
 
 # -- products (clause AUTOGRAD-VJP-6)
@@ -383,9 +407,8 @@ def _dot_left(ctx: ExecContext, g: RawTensor, saved: tuple[Any, ...], constants:
         count, size = b.shape
         with (
             _reshaped(ctx, g, (prod(g.shape) // count, count)) as rows,
-            ctx.empty((rows.shape[0], size)) as out,
+            _written(ctx, (rows.shape[0], size), contexts.matmul, rows, b) as out,
         ):
-            contexts.matmul(rows, b, out)
             return _unmoved(out, sizes, axis, False)
 
 
@@ -396,9 +419,8 @@ def _dot_right(ctx: ExecContext, g: RawTensor, saved: tuple[Any, ...], constants
         size, count = a.shape
         with (
             _reshaped(ctx, g, (count, prod(g.shape) // count)) as columns,
-            ctx.empty((size, columns.shape[1])) as out,
+            _written(ctx, (size, columns.shape[1]), contexts.matmul, a, columns) as out,
         ):
-            contexts.matmul(a, columns, out)
             return _unmoved(out, sizes, axis, True)
 
 
@@ -407,10 +429,10 @@ def _dot_right(ctx: ExecContext, g: RawTensor, saved: tuple[Any, ...], constants
 
 def one_hot(ctx: ExecContext, targets: RawTensor, shape: Shape, axis: int) -> RawTensor:
     """Return an f32 tensor that is 1 where its index along an axis is the target's, else 0."""
-    out = ctx.zeros(shape)
     others = (*shape[:axis], 1, *shape[axis + 1 :])
-    indices = targets._exported().reshape(others).astype(np.int64, copy=False)
-    np.put_along_axis(out._exported(), indices, np.float32(1), axis)
+    with ctx.cast(targets, DType.i64) as indices:
+        out = ctx.zeros(shape)
+        np.put_along_axis(out._exported(), indices.data_const().reshape(others), np.float32(1), axis)
     return out
 
 
@@ -429,22 +451,17 @@ def _nll(ctx: ExecContext, g: RawTensor, saved: tuple[Any, ...], constants: tupl
 def sum_of_products(ctx: ExecContext, x: RawTensor, y: RawTensor, axis: int) -> RawTensor:
     """Return sum(x * y) along an axis, which stays with size 1."""
     sizes = x.shape
-    out = ctx.empty((*sizes[:axis], 1, *sizes[axis + 1 :]))
-    try:
-        with ctx.mul(x, y) as product:
-            contexts.sum_axes(product, 1 << axis, out)
-    except BaseException:
-        out.deinit()
-        raise
-    return out
+    with ctx.mul(x, y) as product:
+        return _written(ctx, (*sizes[:axis], 1, *sizes[axis + 1 :]), contexts.sum_axes, product, 1 << axis)
 
 
 def norm_factor(ctx: ExecContext, x: RawTensor, axis: int, eps: float) -> RawTensor:
     """Return r = rsqrt(sum(x * x) + eps) along an axis, which stays with size 1 (clause POLICY-NORM-1)."""
-    with sum_of_products(ctx, x, x, axis) as total, ctx.empty(total.shape) as above:
-        contexts.add_scalar(total, eps, above)
-        contexts.unary(contexts.RSQRT, above, total)
-        return total.clone_view()
+    with (
+        sum_of_products(ctx, x, x, axis) as total,
+        _written(ctx, total.shape, contexts.add_scalar, total, eps) as above,
+    ):
+        return _written(ctx, total.shape, contexts.unary, contexts.RSQRT, above)
 
 
 def _norm(ctx: ExecContext, g: RawTensor, saved: tuple[Any, ...], constants: tuple[Any, ...]) -> RawTensor:
@@ -456,13 +473,6 @@ def _norm(ctx: ExecContext, g: RawTensor, saved: tuple[Any, ...], constants: tup
         _into(_SUB, g, y, y)
         _into(_MUL, r, y, y)
         return y.clone_view()
-
-
-def _root(ctx: ExecContext, x: RawTensor) -> RawTensor:
-    """Return sqrt(x)."""
-    out = ctx.empty(x.shape)
-    contexts.unary(contexts.SQRT, x, out)
-    return out
 
 
 def _cosine(
@@ -489,12 +499,11 @@ def _cosine_pair(
         sum_of_products(ctx, x, x, axis) as sx,
         sum_of_products(ctx, y, y, axis) as sy,
         sum_of_products(ctx, x, y, axis) as c,
-        _root(ctx, sx) as p,
-        _root(ctx, sy) as other,
-        ctx.empty(p.shape) as d,
+        _written(ctx, sx.shape, contexts.unary, contexts.SQRT, sx) as root,
+        _written(ctx, sy.shape, contexts.unary, contexts.SQRT, sy) as other,
+        ctx.mul(root, other) as p,
+        _written(ctx, p.shape, contexts.max_scalar, p, eps) as d,
     ):
-        _into(_MUL, p, other, p)
-        contexts.max_scalar(p, eps, d)
         _into(_DIV, c, d, c)
         above = _above(p, eps)
         first = _cosine(ctx, g, x, y, (sx, c, d), above, axis) if wanted[0] else None
@@ -516,11 +525,11 @@ def _above(p: RawTensor, eps: float) -> Any:
 
 ADD = _pair(_left, _right)
 SUB = _pair(_left, _negative_right)
-MUL = _pair(_mul_left, _mul_right)
+MUL = _mul
 DIV = _pair(_div_left, _div_right)
 SCALE = _of_one(_scale)
 ADD_SCALAR = TO = _of_one(_same)
-SUM = PERMUTE = _of_one(_repeated)
+SUM = PERMUTE = _repeated
 MEAN = _of_one(_mean)
 RESHAPE = _of_one(_reshape)
 NARROW = _of_one(_narrow)
