@@ -8,6 +8,7 @@ from fucina.fast._isa import isa, isa_levels, set_isa
 from fucina.fast._native import ffi as _ffi
 from fucina.fast._native import lib as _lib
 from fucina.fast.buffer_pool import BufferPool
+from fucina.fast.facade import Tensor
 from fucina.fast.runtime import ExecContext, ExecScope
 from fucina.fast.values import F8E4M3, F8E5M2, Bf16
 from fucina.spec.runtime import LayoutClass, RhsLifetime
@@ -25,6 +26,7 @@ __all__ = [
     "FloatOp",
     "LayoutClass",
     "RhsLifetime",
+    "Tensor",
     "bench_raw",
     "capabilities",
     "dtype",

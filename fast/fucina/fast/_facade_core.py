@@ -88,9 +88,9 @@ def on_context(
 
 
 def constructor(
-    method: Callable[Concatenate[type[_Self], Any, _Parameters], RawTensor],
+    method: Callable[Concatenate[type[_Self], Any, _Parameters], RawTensor | tuple[RawTensor, Any]],
 ) -> Callable[Concatenate[type[_Self], Any, _Parameters], Tensor]:
-    """Return a method of a type that makes a tensor of the raw one that a method makes in a context.
+    """Return a method of a type that makes a tensor of the raw one, and its node, that a method makes in a context.
 
     Clauses: FACADE-CTX-1, FACADE-OWN-1
     """
@@ -104,8 +104,9 @@ def constructor(
                     f'{method.__name__} is called on a type such as Tensor("d"), got {shown(cls)}',
                     clause="FACADE-CTX-1",
                 )
-            made: Tensor = handles.facade_over(cls, ctx, method(cls, ctx, *args, **kwargs), None, True)
-            return made
+            made = method(cls, ctx, *args, **kwargs)
+            raw, node = made if type(made) is tuple else (made, None)
+            return cast("Tensor", handles.facade_over(cls, ctx, raw, node, True))
         finally:
             ctx._leave()
 
@@ -179,8 +180,17 @@ def tracks(ctx: Any, dtype: DType, *nodes: Any) -> bool:
     return dtype in TRACKED and any(node is not None for node in nodes) and not ctx._tracking(0)
 
 
-def result(ctx: Any, kind: Any, raw: RawTensor, node: Any = None) -> Tensor:
+def result(ctx: Any, kind: Any, raw: RawTensor, node: Any = None, *, reserved: bool = False) -> Tensor:
     """Return a tensor that takes over a raw one; the innermost scope adopts it where it is of f32 or has a node.
+
+    Parameters
+    ----------
+    ctx, kind, raw : ExecContext, type, RawTensor
+        The context, the type of the tensor, and what it takes over.
+    node : Node, optional
+        Where it tracks gradients.
+    reserved : bool
+        Whether there is room in the scope.
 
     Raises
     ------
@@ -189,9 +199,9 @@ def result(ctx: Any, kind: Any, raw: RawTensor, node: Any = None) -> Tensor:
 
     Clauses: FACADE-OWN-1, FACADE-OWN-2
     """
-    made = handles.facade_over(kind, ctx, raw, node, False)
+    made = handles.facade_over(kind, ctx, ctx._rt.traced(raw), node, False)
     if (node is not None or kind.dtype is DType.f32) and ctx._rt.scopes.marks:
-        ctx._rt.scopes.adopt_result(made)
+        ctx._rt.scopes.adopt_result(made, reserved=reserved)
     return cast("Tensor", made)
 
 

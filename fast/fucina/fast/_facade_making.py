@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Making", "bits_of_element", "consumable", "patterns_of", "sized"]
 
+_ALL = frozenset(DType)
+
 
 def bits_of_element(dtype: DType, value: Any) -> int:
     """Return the pattern of an element: of bf16 and f8 of a value or a float, else of a scalar form.
@@ -79,13 +81,15 @@ def sized(kind: TensorType, shape: Any, clause: str) -> tuple[int, ...]:
     return dims
 
 
-def consumable(kind: TensorType, raw: Any) -> RawTensor:
+def consumable(kind: TensorType, raw: Any, what: str, allowed: frozenset[DType]) -> RawTensor:
     """Return a raw tensor that a tensor of a type can be made of.
 
     Raises
     ------
     DTypeMismatch, UseAfterDeinit, UseAfterScope
         No raw tensor; one that has ended; another dtype.
+    InvalidDType
+        The type's dtype is none for which the constructor is defined.
     InvalidShape
         Another rank; for a scalar a shape other than (1,).
     ActiveExecScopeUnsupported, UnsupportedView
@@ -98,6 +102,7 @@ def consumable(kind: TensorType, raw: Any) -> RawTensor:
         raise DTypeMismatch(f"raw must be a raw tensor, got {shown(raw)}", clause=clause)
     found = cast("RawTensor", raw)
     found.rank()
+    require_dtype(what, kind.dtype, allowed)
     if found.dtype is not kind.dtype:
         raise DTypeMismatch(f"raw must be of {kind.dtype.name}, got {found.dtype.name}", clause=clause)
     shape = tuple(found.shape)
@@ -142,7 +147,7 @@ class Making(Looking):
 
         Clauses: FACADE-NEW-1
         """
-        return consumable(cast("TensorType", cls), raw)
+        return consumable(cast("TensorType", cls), raw, "constant", _ALL)
 
     from_tensor = constant
 

@@ -135,8 +135,22 @@ class ScopeStack:
             raise OutOfMemory("no memory for a slot of a scope", clause="SCOPE-RESERVE-1")
         mark._slots += 1
 
-    def adopt_result(self, value: handles.Facade) -> None:
+    def give_back(self) -> None:
+        """Give up room that was made, and is not needed.
+
+        Clauses: SCOPE-RESERVE-1
+        """
+        self.marks[-1]._slots -= 1
+
+    def adopt_result(self, value: handles.Facade, *, reserved: bool = False) -> None:
         """Let the innermost scope own a tensor of the facade, whose node is destroyed with it.
+
+        Parameters
+        ----------
+        value : Tensor
+            The caller's; from now on the scope's.
+        reserved : bool
+            Whether there is room for it.
 
         Raises
         ------
@@ -145,7 +159,8 @@ class ScopeStack:
 
         Clauses: FACADE-OWN-2, SCOPE-RESERVE-1
         """
-        self.reserve()
+        if not reserved:
+            self.reserve()
         self._entries.append((value, None, None))
         self.marks[-1]._slots -= 1
         value._adopt()

@@ -2,20 +2,82 @@
 
 ``Tensor(*tags, dtype=...)`` is the type of the tensors of a dtype whose axes have these tags.  What they all have is
 put together from parts: looking (:mod:`~fucina.fast._facade_looking`), constructors
-(:mod:`~fucina.fast._facade_making`), and the others.
+(:mod:`~fucina.fast._facade_making`, :mod:`~fucina.fast._facade_filling`), gradients
+(:mod:`~fucina.fast._facade_gradients`), views (:mod:`~fucina.fast._facade_views`), operations
+(:mod:`~fucina.fast._facade_operations`, :mod:`~fucina.fast._facade_reductions`,
+:mod:`~fucina.fast._facade_products`, :mod:`~fucina.fast._facade_composed`), and here the operators.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from fucina.fast._facade_making import Making
+import numpy as np
+
+from fucina.fast._arguments import is_whole
+from fucina.fast._facade_composed import Composed
 from fucina.fast._facade_types import TensorType, root
 from fucina.fast._objects import handles, install
 
 __all__ = ["Tensor"]
 
-Parts = Making
+
+def _is_number(value: object) -> bool:
+    return issubclass(type(value), float | np.float16 | np.float32) or is_whole(value)
+
+
+class Parts(Composed):
+    """The operators of a tensor, on the context that made it.
+
+    Clauses: FACADE-PYTHON-1
+    """
+
+    __slots__ = ()
+
+    def _shares_context(self, other: Any) -> bool:
+        """Whether another object is a tensor of the same context; one that has ended says so itself."""
+        if not issubclass(type(other), handles.Facade):
+            return False
+        self._check()
+        other._check()
+        return self._context is not None and self._context is other._context
+
+    def _has_number(self, value: object) -> bool:
+        if not _is_number(value):
+            return False
+        self._check()
+        return self._context is not None
+
+    def __add__(self, other: Any) -> Any:
+        if self._shares_context(other):
+            return self.add(self._context, other)
+        return self.add_scalar(self._context, other) if self._has_number(other) else NotImplemented
+
+    __radd__ = __add__
+
+    def __sub__(self, other: Any) -> Any:
+        if self._shares_context(other):
+            return self.sub(self._context, other)
+        return self.add_scalar(self._context, -other) if self._has_number(other) else NotImplemented
+
+    def __mul__(self, other: Any) -> Any:
+        if self._shares_context(other):
+            return self.mul(self._context, other)
+        return self.scale(self._context, other) if self._has_number(other) else NotImplemented
+
+    __rmul__ = __mul__
+
+    def __truediv__(self, other: Any) -> Any:
+        return self.div(self._context, other) if self._shares_context(other) else NotImplemented
+
+    def __matmul__(self, other: Any) -> Any:
+        return self.dot(self._context, other) if self._shares_context(other) else NotImplemented
+
+    def __neg__(self) -> Any:
+        if not self._has_number(1):
+            raise TypeError("FACADE-PYTHON-1: the operators need a tensor that a context made")
+        return self.scale(self._context, -1.0)
+
 
 if TYPE_CHECKING:
 

@@ -1,0 +1,140 @@
+"""Indices: a tensor of integers, or a sequence of them (clause FACADE-NEW-6)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+
+from fucina.fast._arguments import whole
+from fucina.fast._buffers import buffer_of
+from fucina.fast._context_core import contexts
+from fucina.fast._facade_core import INTEGERS, operand, require_dtype
+from fucina.fast._objects import handles
+from fucina.fast._shown import integer_shown, shown
+from fucina.fast.tensor import TensorOf
+from fucina.spec.errors import DTypeMismatch, EmptySelection, IndexOutOfBounds, InvalidInteger, InvalidShape
+from fucina.spec.types import DType
+
+if TYPE_CHECKING:
+    from types import TracebackType
+    from typing import Self
+
+    import numpy.typing as npt
+
+    from fucina.fast._facade_types import TensorType
+    from fucina.fast.facade import Tensor
+    from fucina.fast.tensor import RawTensor
+
+__all__ = ["Indices", "indices_of"]
+
+_TOP = (1 << 63) - 1
+
+
+class Indices:
+    """Indices as a contiguous raw tensor of i64, for the length of a ``with`` block.
+
+    Attributes
+    ----------
+    kind : type or None
+        The type of the tensor that they were given as; None of a sequence.
+    shape : tuple of int
+        Its sizes; of a sequence its length.
+    words : RawTensor
+        The indices, of the tensor's raw shape.
+
+    Clauses: FACADE-NEW-6
+    """
+
+    __slots__ = ("_given", "kind", "shape", "words")
+
+    def __init__(self, given: Tensor | None, shape: tuple[int, ...], words: RawTensor) -> None:
+        self._given = given
+        self.kind = None if given is None else cast("TensorType", type(given))
+        self.shape = shape
+        self.words = words
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.words.deinit()
+
+    def below(self, end: int, clause: str) -> npt.NDArray[np.int64]:
+        """Return the indices, flat, each in [0, end).
+
+        Raises
+        ------
+        IndexOutOfBounds
+            One is not.
+        """
+        flat: npt.NDArray[np.int64] = self.words.data_const()
+        outside = (flat < 0) | (flat >= min(end, _TOP))
+        if outside.any():
+            first = int(outside.argmax())
+            raise _outside(end, first, int(flat[first]), clause)
+        return flat
+
+    def saved(self) -> RawTensor:
+        """Return a raw tensor of them for a node, with a reference of its own.
+
+        Clauses: AUTOGRAD-TRACK-1
+        """
+        made: RawTensor = self.words.clone_view() if self._given is None else self._given._clone_view()
+        return made
+
+
+def _outside(end: int, place: int, index: int, clause: str) -> IndexOutOfBounds:
+    return IndexOutOfBounds(
+        f"indices must lie in [0, {integer_shown(end)}), got {integer_shown(index)} at place {place}", clause=clause
+    )
+
+
+def indices_of(ctx: Any, value: Any, clause: str) -> Indices:
+    """Return indices that were given as a tensor of an integer dtype, or as a sequence for one axis.
+
+    Raises
+    ------
+    UseAfterDeinit, UseAfterScope, DTypeMismatch, InvalidDType
+        No tensor of an integer dtype.
+    InvalidInteger, InvalidShape, EmptySelection
+        No integers; an array of several axes; none at all.
+    IndexOutOfBounds
+        One outside i64.
+    OutOfMemory
+        There is no memory.
+
+    Clauses: FACADE-NEW-6
+    """
+    if issubclass(type(value), handles.Facade):
+        given = operand("indices", value, clause)
+        require_dtype("indices", given.dtype, INTEGERS)
+        words: RawTensor = ctx._rt.new(DType.i64, given._raw_shape)
+        contexts.convert(given, words)
+        return Indices(given, tuple(given.shape), words)
+    if issubclass(type(value), handles.Tensor):
+        raise DTypeMismatch(f"indices must be a tensor with tags or a sequence, got {shown(value)}", clause=clause)
+    numbers = _listed(value, clause)
+    if not numbers.size:
+        raise EmptySelection("there must be an index, got none", clause=clause)
+    return Indices(None, (int(numbers.size),), TensorOf(DType.i64).from_slice((int(numbers.size),), numbers))
+
+
+def _listed(value: Any, clause: str) -> npt.NDArray[np.int64]:
+    if isinstance(value, list | tuple | range):
+        numbers = [whole(f"indices[{at}]", each, clause) for at, each in enumerate(value)]
+        for at, number in enumerate(numbers):
+            if not -_TOP <= number <= _TOP:
+                raise _outside(_TOP, at, number, clause)
+        return np.array(numbers, np.int64)
+    view = buffer_of("indices", value, None, clause)
+    held = np.asarray(view)
+    if held.dtype.kind not in "iu":
+        raise InvalidInteger(f"indices must be integers, got an array of {held.dtype}", clause=clause)
+    if held.ndim != 1:
+        raise InvalidShape(f"an array of indices must have one axis, got shape {held.shape}", clause=clause)
+    if held.dtype.kind == "u" and held.dtype.itemsize == 8 and held.size and int(held.max()) > _TOP:
+        raise _outside(_TOP, int(held.argmax()), int(held.max()), clause)
+    return held.astype(np.int64)
