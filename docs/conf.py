@@ -21,6 +21,7 @@ extensions = [
     "block_records",
     "chart",
     "clause_lines",
+    "commands",
     "markdown",
     "messages",
     "picture",

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import fucina.fast as fast
+from fucina.fast import __main__
 from fucina.spec.errors import InvalidBounds
 
 
@@ -83,4 +84,21 @@ def test_command_line() -> None:
     assert (facts["isa"], facts["isa_from"]) == (fast.isa_levels()[0], "FUCINA_ISA")
     assert "ffp-contract=off" in facts["build"]
     assert facts["numpy"] == np.__version__
+    assert facts["team"]["threads"] == fast.parallel.cpu_thread_count(fast.parallel.vector_max_threads)
+    assert facts["team"]["most_threads"] == fast.parallel.vector_max_threads
+    assert facts["capabilities"] == sorted(fast.capabilities)
+    assert not facts["float_environment"]["supported"] or facts["float_environment"]["default"]
+    knob = json.loads(_run("-m", "fucina.fast", "--json", FUCINA_MAX_THREADS="1").stdout)["team"]
+    assert (knob["threads"], knob["FUCINA_MAX_THREADS"]) == (1, 1)
     assert _run("-m", "fucina.fast", "--nonsense").returncode == 2
+    assert "exit code" in _run("-m", "fucina.fast", "--help").stdout
+
+
+@pytest.mark.skipif(not fast.fpenv.supported, reason="the environment of this machine cannot be seen")
+def test_command_line_in_another_float_environment() -> None:
+    with fast.fpenv.guard():
+        fast.fpenv.set(fast.fpenv.Environment(fast.fpenv.RoundingMode.upward, fast.fpenv.UnderflowMode.gradual))
+        facts = __main__.facts()
+        said = dict(__main__.lines(facts))["this thread's floats"]
+    assert not facts["float_environment"]["default"]
+    assert said.startswith("NOT THE DEFAULT: rounding upward, ")

@@ -7,26 +7,102 @@ import json
 import os
 import platform
 import sys
+from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 
 import fucina.fast
 from fucina.fast._native import ffi, lib
 
+_DESCRIPTION = "Tell what this installation of fucina is and what it sees of the machine."
 
-def _facts() -> dict[str, object]:
+_EPILOG = """\
+commands:
+  python -m fucina.fast                            the facts, for a person
+  python -m fucina.fast --json                     the same as one JSON object, for a bug report or a script
+  python -m fucina.fast fpenv check -- MODULE ...  which module changes the float environment as it is imported
+
+environment variables:
+  FUCINA_ISA           the instruction-set level to start with
+  FUCINA_MAX_THREADS   an upper bound for the number of threads
+  FUCINA_SPIN_BUDGET   how long an idle worker spins before it sleeps
+
+exit code: 0; 1 if the float environment of a fresh process is not the default one; 2 if the request makes no sense"""
+
+
+_COUNTS = {
+    "logical": "to run on",
+    "physical": "physical",
+    "performance": "for performance",
+    "cgroup": "allowed by the control group",
+}
+
+
+def _team() -> dict[str, int | None]:
+    parallel = fucina.fast.parallel
+    return {
+        "threads": parallel.cpu_thread_count(parallel.vector_max_threads),
+        "most_threads": parallel.vector_max_threads,
+        "logical_cpus": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count(),
+        "physical_cpus": parallel.physical_cpu_count(),
+        "performance_cpus": parallel.performance_cpu_count(),
+        "cgroup_cpus": parallel.cgroup_cpu_budget(),
+        "FUCINA_MAX_THREADS": parallel.env_positive_usize("FUCINA_MAX_THREADS"),
+        "FUCINA_SPIN_BUDGET": parallel.env_spin_budget(),
+    }
+
+
+def _environment() -> dict[str, object]:
+    fpenv = fucina.fast.fpenv
+    if not fpenv.supported:
+        return {"supported": False}
+    from fucina.fast import _fpenv_check
+
+    now = _fpenv_check.state()
+    return {"supported": True, "default": now == _fpenv_check.DEFAULT, **now}
+
+
+def facts() -> dict[str, Any]:
+    """Return the facts about this installation."""
     return {
         "version": fucina.fast.__version__,
         "isa_levels": list(fucina.fast.isa_levels()),
         "isa": fucina.fast.isa(),
         "isa_from": "FUCINA_ISA" if os.environ.get("FUCINA_ISA") else "detected",
+        "team": _team(),
+        "float_environment": _environment(),
         "build": ffi.string(lib.fc_build()).decode("utf-8"),
         "machine": platform.machine(),
         "byte_order": sys.byteorder,
         "python": platform.python_version(),
         "numpy": np.__version__,
-        "float_environment": "each call uses the default one and leaves the caller's as it was (NUM-ENV-2, NUM-ENV-3)",
+        "capabilities": sorted(fucina.fast.capabilities),
     }
+
+
+def lines(known: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    """Yield the facts as a person would say them."""
+    team, environment = known["team"], known["float_environment"]
+    yield "version", known["version"]
+    yield "instruction sets", f"{known['isa']} ({known['isa_from']}) of {', '.join(known['isa_levels'])}"
+    capped = f", FUCINA_MAX_THREADS={team['FUCINA_MAX_THREADS']}" if team["FUCINA_MAX_THREADS"] else ""
+    yield "threads", f"{team['threads']}, at most {team['most_threads']}{capped}"
+    counts = [f"{team[f'{kind}_cpus']} {word}" for kind, word in _COUNTS.items() if team[f"{kind}_cpus"] is not None]
+    yield "processors", ", ".join(counts)
+    if not environment["supported"]:
+        yield "this thread's floats", "cannot be seen on this machine"
+    elif environment["default"]:
+        yield "this thread's floats", "the default environment"
+    else:
+        from fucina.fast import _fpenv_check
+
+        now = {key: environment[key] for key in _fpenv_check.DEFAULT}
+        yield "this thread's floats", "NOT THE DEFAULT: " + _fpenv_check.sentence(now)
+    yield "build", known["build"]
+    yield "machine", f"{known['machine']}, {known['byte_order']}-endian"
+    yield "python, numpy", f"{known['python']}, {known['numpy']}"
+    yield "chapters", ", ".join(known["capabilities"])
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -38,20 +114,27 @@ def main(arguments: list[str] | None = None) -> int:
         return _fpenv_check.main(given[1:])
     parser = argparse.ArgumentParser(
         prog="python -m fucina.fast",
-        description="Tell what this installation of fucina is.",
-        epilog="python -m fucina.fast fpenv check -- MODULE ... says which module changes the float environment",
+        description=_DESCRIPTION,
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
     )
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     options = parser.parse_args(given)
-    facts = _facts()
+    known = facts()
     if options.json:
-        print(json.dumps(facts, indent=2))
-        return 0
-    for name, value in facts.items():
-        text = ", ".join(value) if isinstance(value, list) else value
-        print(f"{name.replace('_', ' '):18} {text}")
-    return 0
+        print(json.dumps(known, indent=2))
+    else:
+        said = dict(lines(known))
+        width = max(map(len, said)) + 2
+        for name, value in said.items():
+            print(f"{name:{width}}{value}")
+    return 0 if known["float_environment"].get("default", True) else 1
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    try:
+        sys.exit(main())
+    except BrokenPipeError:  # the output went into a pager or `head` that is gone
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(1)

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from importlib.machinery import ModuleSpec
     from types import ModuleType
 
-__all__ = ["Change", "Watch", "main", "state"]
+__all__ = ["DEFAULT", "Change", "Watch", "main", "sentence", "state"]
 
 START = "before the first import"
 _SAME = "importing thread only"
@@ -85,7 +85,8 @@ def _shown(value: object) -> str:
     return str(value).replace("_", " ")
 
 
-def _sentence(now: dict[str, Any]) -> str:
+def sentence(now: dict[str, Any]) -> str:
+    """Return what ``state`` returned as a person would say it."""
     return ", ".join(f"{key.replace('_', ' ')} {_shown(value)}" for key, value in now.items())
 
 
@@ -205,7 +206,7 @@ def _run(watch: Watch, words: Sequence[str]) -> tuple[list[dict[str, Any]], str 
 
 
 def _report(facts: dict[str, Any], changes: list[Change]) -> str:
-    lines = [f"at the start: {_sentence(facts['start'])}"]
+    lines = [f"at the start: {sentence(facts['start'])}"]
     for change in changes:
         by = f", imported by {' <- '.join(change.imported_by)}" if change.imported_by else ""
         lines.append(f"{change.module}{f' ({change.file})' if change.file else ''}{by}")
@@ -213,7 +214,7 @@ def _report(facts: dict[str, Any], changes: list[Change]) -> str:
     for target in facts["targets"]:
         if not target["changes"]:
             lines.append(f"{target['module']}: {target['outcome']}, no change")
-    lines.append(f"at the end: {_sentence(facts['end'])}")
+    lines.append(f"at the end: {sentence(facts['end'])}")
     lines.append(f"{len(changes)} changes, {facts['modules_watched']} modules watched, {_SAME}")
     if facts["error"]:
         lines.append(f"error: {facts['error']}")
