@@ -4,6 +4,7 @@ The same names and the same bits as ``fucina.reference``; ``python -m fucina.fas
 """
 
 from fucina.fast import bench_raw, dtype, fpenv, internal, parallel, quant, rng, thread_mod
+from fucina.fast._custom import custom_vjp
 from fucina.fast._isa import isa, isa_levels, set_isa
 from fucina.fast._native import ffi as _ffi
 from fucina.fast._native import lib as _lib
@@ -29,6 +30,7 @@ __all__ = [
     "Tensor",
     "bench_raw",
     "capabilities",
+    "custom_vjp",
     "dtype",
     "fpenv",
     "internal",
