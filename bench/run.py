@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import datetime
 import json
+import os
 import platform
 import sys
 from collections.abc import Callable, Iterator
@@ -33,6 +35,22 @@ def _versions() -> dict[str, str]:
             found[name] = version(name)
         except PackageNotFoundError:
             continue
+    return found
+
+
+def _machine() -> dict[str, str | int]:
+    """Return what the figures depend on."""
+    found: dict[str, str | int] = {
+        "arch": platform.machine(),
+        "isa": fucina.fast.isa(),
+        "cores": len(os.sched_getaffinity(0)),
+        "python": platform.python_version(),
+    }
+    with contextlib.suppress(OSError):  # Linux has it
+        for line in Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines():
+            name, _, value = line.partition(":")
+            if name.strip() == "model name":
+                found["cpu"] = value.strip()
     return found
 
 
@@ -67,7 +85,7 @@ def main() -> int:
     torch = optional("torch")
     if torch:
         torch.set_num_threads(1)
-    console = Console()
+    console = Console() if sys.stdout.isatty() else Console(width=120)
     records: list[dict[str, object]] = []
     for title, rounds, made in _parts(args):
         wanted = [make for name, make in made if args.only in name]
@@ -79,10 +97,9 @@ def main() -> int:
         console.print(_table(title, rows))
         records += [r.record() for r in rows]
     if args.json:
-        machine = {"arch": platform.machine(), "isa": fucina.fast.isa(), "python": platform.python_version()}
         record = {
             "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
-            "machine": machine,
+            "machine": _machine(),
             "versions": _versions() | ({"ggml of": SOURCE} if args.blocks and block_rows.ggml() else {}),
             "quick": args.quick,
             "method": "one thread, thread CPU time, contestants interleaved, medians of the rounds' ratios",

@@ -141,9 +141,9 @@ class SpeedPicture(Chart):
         """Return a line for each kind of work and a mark for each size."""
         kind = self.arguments[0]
         ratios: dict[str, list[tuple[str, float]]] = {}
+        chosen = {r["name"] for r in data["rows"] if any(g["goal"] not in (0.5, 1.0) for g in r["goals"])}
         for row in data["rows"]:
             name = row["name"]
-            own_goal = any(g["goal"] not in (0.5, 1.0) for g in row["goals"])
             arrow = " -> " in name
             if kind == "blocks":
                 # the encoding of different formats is measured on different numbers of values; calls stand in a table
@@ -151,7 +151,7 @@ class SpeedPicture(Chart):
                     continue
                 mark = "many" if name.startswith("decode") else "few"
                 label = name.split()[1]
-            elif own_goal and arrow == (kind == "casts"):
+            elif name in chosen and arrow == (kind == "casts"):
                 mark, label = SIZES[row["n"]], name.replace("->", "→")
             else:
                 continue
@@ -189,7 +189,7 @@ def _dot(x: float, y: float, mark: str, behind: bool) -> str:
 
 def _tracks(ratios: dict[str, list[tuple[str, float]]], legend: dict[str, str]) -> str:
     values = [r for found in ratios.values() for _, r in found]
-    left, top, step = 150.0, 46.0, 22.0
+    left, top, step = 172.0, 46.0, 22.0
     high = max(1.15, max(values) * 1.1)
     x = Scale(min(values) / 1.15, high, left, WIDTH - 14.0)
     bottom = top + step * len(ratios)
@@ -204,7 +204,7 @@ def _tracks(ratios: dict[str, list[tuple[str, float]]], legend: dict[str, str]) 
         parts.append(text(left - 10, y + 4.5, label, "end", "name"))
         parts.append(f'<path class="grid" d="M{left} {y}H{WIDTH - 14}"/>')
         parts += [_dot(x(ratio), y, mark, ratio > 1) for mark, ratio in found]
-    place = left
+    place = left + 8
     for mark, words in legend.items():
         parts += [_dot(place, 18, mark, False), text(place + 11, 22.5, words)]
         place += 30 + 8.0 * len(words)

@@ -235,8 +235,9 @@ class Speed(Record):
 
     def _facts(self, data: Any) -> str:
         machine = data["machine"]
+        processor = f"{machine['cpu']}, {machine['cores']} cores, " if "cpu" in machine else ""
         return (
-            f"Recorded {data['date']} on {machine['arch']} ({machine['isa']}), Python {machine['python']}; "
+            f"Recorded {data['date']} on {processor}{machine['arch']} ({machine['isa']}), Python {machine['python']}; "
             f"{versions(data)}. {data['method'][0].upper()}{data['method'][1:]}."
         )
 
@@ -267,6 +268,34 @@ class Speed(Record):
             ]
 
 
+class Behind(Record):
+    """``.. peer-wins-table:: FILE`` - every row of a bench record in which some peer was faster, and by how much."""
+
+    required_arguments = 1
+
+    @property
+    def file(self) -> str:  # type: ignore[override]
+        """The record."""
+        return str(self.arguments[0])
+
+    def _facts(self, data: Any) -> str:
+        return f"{len(self._lines(data))} of {len(data['rows'])} rows."
+
+    def _lines(self, data: Any) -> list[tuple[str, str, str, str, str, str]]:
+        found = []
+        for row in data["rows"]:
+            ours = next(c["ns_per_item"] for c in row["contestants"] if c["kind"] == "ours")
+            peers = [(c["ns_per_item"], c["label"]) for c in row["contestants"] if c["kind"] == "peer"]
+            its, label = min(peers, default=(ours, ""))
+            if its < ours:
+                found.append((row["name"], f"{row['n']:,}", label, f"{ours:.3g}", f"{its:.3g}", f"{ours / its:.2f}"))
+        return sorted(found, key=lambda line: -float(line[-1]))
+
+    def _tables(self, data: Any) -> Iterable[Table]:
+        header = ["work", "values", "fastest", "ours, ns per value", "its", "ours over its"]
+        yield "Rows in which a peer is faster", header, self._lines(data)
+
+
 def setup(app: Sphinx) -> dict[str, bool]:
     """Register the directives."""
     app.add_directive("conformance-matrix", Matrix)
@@ -274,5 +303,6 @@ def setup(app: Sphinx) -> dict[str, bool]:
     app.add_directive("elsewhere-record", Elsewhere)
     app.add_directive("exhaustive-record", Exhaustive)
     app.add_directive("fault-score", Faults)
+    app.add_directive("peer-wins-table", Behind)
     app.add_directive("speed-table", Speed)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
