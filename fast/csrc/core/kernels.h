@@ -30,13 +30,16 @@ typedef void fc_cast_kernel(const void *in, void *out, size_t n);
     X(transpose, (size_t element, const unsigned char *in, size_t in_pitch, unsigned char *out, size_t out_pitch,           \
                   size_t rows, size_t columns, int beyond))
 
-/* ops/: a row of a pointwise operation, the lanes of a sum, and stores around the caches (ops/rows.c, ops/lanes.c); blocks of
-   a matrix product (ops/chains.c, ops/product.h) */
+/* ops/: a row of a pointwise operation, the lanes of a sum, and stores around the caches (ops/rows.c, ops/lanes.c);
+   roots (ops/roots.c), dropout (rng/dropout.c); blocks of a matrix product (ops/chains.c, ops/product.h) */
 struct fc_product;
 struct fc_product_row;
 #define FC_OPS_KERNELS(X)                                                                                                   \
     X(pointwise, (int operation, int dtype, int form, const void *a, const void *b, void *out, size_t n))                   \
-    X(scaled, (int dtype, int stream, double factor, const void *x, void *out, size_t n))                                   \
+    X(with_scalar, (int operation, int dtype, int stream, double value, const void *x, void *out, size_t n))                \
+    X(roots, (int operation, int dtype, const void *x, void *out, size_t n))                                                \
+    X(dropped, (int dtype, int stream, uint64_t seed, uint64_t first, uint64_t threshold, float scale, const void *x,       \
+                void *out, size_t n))                                                                                       \
     X(stream_end, (void))                                                                                                   \
     X(sum_lanes, (int dtype, const void *x, size_t n, void *lanes))                                                         \
     X(sum_columns, (int dtype, const void *x, size_t pitch, size_t rows, size_t width, void *lanes))                        \

@@ -1,5 +1,5 @@
 /*
- * Matrix products (clause CONTEXT-DOT-1 of the facade): every element of the result is one chain
+ * Matrix products (clause POLICY-DOT-1): every element of the result is one chain
  *     acc = +0; for l ascending: acc = fma(a[l], b[l], acc)
  * in f32, of f64 in f64.  Chains stand side by side in the lanes; none is ever cut in pieces that are added, only put down
  * and taken up again between two blocks of l.

@@ -10,11 +10,10 @@
 #include "ops/product.h"
 #include "storage/memory.h"
 #include "team/bulk.h"
-#include <stdatomic.h>
+#include "team/slots.h"
 #include <string.h>
 
 enum {
-    MOST = 64,                             /* participants that have blocks of their own */
     LEAST = 1 << 20,                       /* steps of chains from which on the team helps */
     SMALL = 1 << 18,                       /* and below which blocks on the stack will do */
     ROWS_BYTES = 96 * 4,                   /* of a's block: 96 rows of f32 stay in the second-level cache */
@@ -33,8 +32,8 @@ struct task {
     unsigned char *out, *memory;
     int wide;
     size_t size, wide_size, rows, columns, across; /* of a piece; pieces from left to right */
-    size_t room, slots;
-    _Atomic uint64_t taken; /* a bit for each slot of the memory */
+    size_t room, slots; /* bytes of a participant's blocks, and for how many there are */
+    fc_slots taken;
 };
 
 /* where the blocks of one participant are */
@@ -109,23 +108,19 @@ static void on_the_stack(const struct task *t, size_t i, size_t m, size_t j, siz
 
 static void pieces(void *context, size_t start, size_t n) {
     struct task *t = context;
-    uint64_t slot = 0;
-    for (size_t k = 0; k < t->slots && !slot; k++) {
-        const uint64_t bit = UINT64_C(1) << k;
-        if (!(atomic_fetch_or(&t->taken, bit) & bit)) slot = bit;
-    }
+    const size_t slot = fc_slot_take(&t->taken, t->slots);
     for (size_t k = start; k < start + n; k++) {
         const size_t i = k / t->across * t->rows, j = k % t->across * t->columns;
         const size_t rows = lesser(t->rows, t->whole.m - i), columns = lesser(t->columns, t->whole.n - j);
         struct blocks own;
-        if (slot) {
-            layout(t, t->memory + (size_t)__builtin_ctzll(slot) * t->room, &own);
+        if (slot < t->slots) {
+            layout(t, t->memory + slot * t->room, &own);
             part(t, &own, i, rows, j, columns);
         } else {
             on_the_stack(t, i, rows, j, columns);
         }
     }
-    if (slot) atomic_fetch_and(&t->taken, ~slot);
+    if (slot < t->slots) fc_slot_give(&t->taken, slot);
 }
 
 static void columns(void *context, size_t start, size_t n) {
@@ -155,7 +150,7 @@ static void cut(struct task *t, size_t participants) {
     }
 }
 
-/* Clause: CONTEXT-DOT-1 of the facade */
+/* Clause: POLICY-DOT-1 */
 void fc_matmul(int dtype, size_t m, size_t n, size_t k, const void *a, const size_t *a_strides, const void *b,
                const size_t *b_strides, void *out) {
     const fc_environment outer = fc_environment_enter();
@@ -171,7 +166,7 @@ void fc_matmul(int dtype, size_t m, size_t n, size_t k, const void *a, const siz
     } else {
         size_t work;
         if (__builtin_mul_overflow(m * n, k, &work)) work = SIZE_MAX;
-        const size_t participants = work < LEAST ? 1 : fc_cpu_thread_count(MOST);
+        const size_t participants = work < LEAST ? 1 : fc_cpu_thread_count(FC_SLOTS);
         t.rows = m;
         t.columns = n;
         if (participants > 1) cut(&t, participants);

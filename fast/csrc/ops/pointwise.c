@@ -23,7 +23,7 @@ struct task {
     const unsigned char *a, *b;
     unsigned char *out;
     size_t size;
-    double factor;
+    double value;
     int operation, dtype, stream;
 };
 
@@ -38,8 +38,10 @@ static void row(const struct task *t, int how, const unsigned char *a, const uns
         out += count * t->size;
         n -= count;
     }
-    if (t->walk.views == 1)
-        t->kernels->scaled(t->dtype, how & FC_ROW_STREAM, t->factor, a, out, n);
+    if (t->operation >= FC_RSQRT)
+        t->kernels->roots(t->operation, t->dtype, a, out, n);
+    else if (t->walk.views == 1)
+        t->kernels->with_scalar(t->operation, t->dtype, how & FC_ROW_STREAM, t->value, a, out, n);
     else
         t->kernels->pointwise(t->operation, t->dtype, how, a, b, out, n);
 }
@@ -111,11 +113,21 @@ void fc_pointwise(int operation, int dtype, int rank, const size_t *dims, const 
     run(&t);
 }
 
-/* Clauses: CONTEXT-SCALE-1, NUM-PARAM-1 */
-void fc_scale(int dtype, int rank, const size_t *dims, const void *x, const size_t *strides, double factor, void *out) {
-    struct task t = {.a = x, .out = out, .factor = factor, .dtype = dtype};
+/* Clauses: CONTEXT-SCALE-1, POLICY-SCALAR-1, NUM-PARAM-1 */
+void fc_with_scalar(int operation, int dtype, int rank, const size_t *dims, const void *x, const size_t *strides, double value, void *out) {
+    struct task t = {.a = x, .out = out, .value = value, .operation = operation, .dtype = dtype};
     fc_walk_begin(&t.walk, rank, dims, 1, &strides);
     run(&t);
+}
+
+/* Clauses: CONTEXT-SCALE-1, NUM-PARAM-1 */
+void fc_scale(int dtype, int rank, const size_t *dims, const void *x, const size_t *strides, double factor, void *out) {
+    fc_with_scalar(FC_MUL, dtype, rank, dims, x, strides, factor, out);
+}
+
+/* Clause: NUM-ELEM-1 */
+void fc_unary(int operation, int dtype, int rank, const size_t *dims, const void *x, const size_t *strides, void *out) {
+    fc_with_scalar(operation, dtype, rank, dims, x, strides, 0, out);
 }
 
 static int any_zero(size_t size, const void *x, size_t n) {

@@ -133,20 +133,47 @@ void FC_K(pointwise)(int operation, int dtype, int form, const void *a, const vo
         rows[dtype][operation](form, a, b, out, n);
 }
 
-/* Clause: CONTEXT-SCALE-1 */
-void FC_K(scaled)(int dtype, int stream, double factor, const void *x, void *out, size_t n) {
-    const float single = (float)factor;
-    if (dtype == FC_f64) {
-        mul_f64(FC_ROW_RIGHT_ONE | stream, x, &factor, out, n);
+/* The greater of each element and a number: a NaN wins, and -0 < +0. */
+#define GREATER(name, type, word)                                                                                          \
+    static void name(const type *x, type value, type *out, size_t n) {                                                     \
+        word right;                                                                                                        \
+        memcpy(&right, &value, sizeof right);                                                                              \
+        for (size_t k = 0; k < n; k++) {                                                                                   \
+            const type a = x[k];                                                                                           \
+            word left, best;                                                                                               \
+            memcpy(&left, &a, sizeof left);                                                                                \
+            best = a > value ? left : right;                                                                               \
+            best = a == value ? left & right : best; /* of zeros, +0 if one is */                                \
+            best = a != a ? left : best;                                                                                   \
+            memcpy(out + k, &best, sizeof best);                                                                           \
+        }                                                                                                                  \
+    }
+GREATER(greater_f32, float, uint32_t)
+GREATER(greater_f64, double, uint64_t)
+
+static void scalar_f32(int operation, int stream, const float *x, float value, float *out, size_t n) {
+    if (operation == FC_MAXIMUM)
+        greater_f32(x, value, out, n);
+    else
+        (operation == FC_ADD ? add_f32 : mul_f32)(FC_ROW_RIGHT_ONE | stream, x, &value, out, n);
+}
+
+/* Clause: CONTEXT-SCALE-1.  An element and a number: FC_ADD, FC_MUL or FC_MAXIMUM. */
+void FC_K(with_scalar)(int operation, int dtype, int stream, double value, const void *x, void *out, size_t n) {
+    const float single = (float)value;
+    if (dtype == FC_f64 && operation == FC_MAXIMUM) {
+        greater_f64(x, value, out, n);
+    } else if (dtype == FC_f64) {
+        (operation == FC_ADD ? add_f64 : mul_f64)(FC_ROW_RIGHT_ONE | stream, x, &value, out, n);
     } else if (dtype == FC_f32) {
-        mul_f32(FC_ROW_RIGHT_ONE | stream, x, &single, out, n);
+        scalar_f32(operation, stream, x, single, out, n);
     } else {
         for (size_t k = 0; k < n; k += FC_WALK_PIECE) {
             const size_t count = n - k < FC_WALK_PIECE ? n - k : FC_WALK_PIECE;
-            float wide[FC_WALK_PIECE], product[FC_WALK_PIECE];
+            float wide[FC_WALK_PIECE], result[FC_WALK_PIECE];
             widen(dtype, half(x, k), wide, count);
-            mul_f32(FC_ROW_RIGHT_ONE, wide, &single, product, count);
-            narrow(dtype, product, (unsigned char *)out + 2 * k, count);
+            scalar_f32(operation, 0, wide, single, result, count);
+            narrow(dtype, result, (unsigned char *)out + 2 * k, count);
         }
     }
 }

@@ -29,11 +29,12 @@ enum {
 
 struct task {
     const fc_kernels *kernels;
-    struct fc_walk walk; /* what the sums go along, or the other axes */
+    struct fc_walk walk; /* what one sum goes along, or the other axes */
+    struct fc_walk along; /* what each of several sums goes along */
     const unsigned char *x;
     unsigned char *out;
     size_t size, wide_size;
-    size_t length, stride; /* of one line */
+    size_t length, stride; /* of one line; the stride where it has one */
     size_t strip, strips;  /* columns of a piece, pieces of a row */
     size_t first;          /* the first block of a round */
     int dtype, wide;
@@ -164,7 +165,7 @@ void fc_sum(int dtype, int rank, const size_t *dims, const void *x, const size_t
 
 static void line(const struct task *t, const unsigned char *from, void *out) {
     struct task own = {.kernels = t->kernels, .x = from, .size = t->size, .wide_size = t->wide_size, .dtype = t->dtype, .wide = t->wide};
-    fc_walk_begin(&own.walk, 1, &t->length, 1, (const size_t *const[]){&t->stride});
+    own.walk = t->along;
     if (t->length <= FC_BLOCK) {
         block(&own, 0, t->length, out);
         return;
@@ -224,22 +225,23 @@ static void strips(void *context, size_t start, size_t n) {
     free(memory);
 }
 
-/* Clauses: CONTEXT-SUM-1, CONTEXT-SUM-2 */
-void fc_sum_axis(int dtype, int rank, const size_t *dims, const void *x, const size_t *strides, int axis, void *out) {
+/* Clauses: CONTEXT-SUM-1, CONTEXT-SUM-2, POLICY-SUM-1 */
+void fc_sum_axes(int dtype, int rank, const size_t *dims, const void *x, const size_t *strides, unsigned mask, void *out) {
     const fc_environment outer = fc_environment_enter();
     struct task t = task_of(dtype, x, out);
-    size_t other_dims[FC_WALK_RANK], other_strides[FC_WALK_RANK];
-    int others = 0;
+    size_t some_dims[2][FC_WALK_RANK], some_strides[2][FC_WALK_RANK];
+    int ranks[2] = {0, 0};
     for (int k = 0; k < rank; k++) {
-        if (k == axis) continue;
-        other_dims[others] = dims[k];
-        other_strides[others++] = strides[k];
+        const int summed = (int)(mask >> FC_PLANT(SUM_AXES_SHIFTED, k, rank - 1 - k) & 1), at = ranks[summed]++;
+        some_dims[summed][at] = dims[k];
+        some_strides[summed][at] = strides[k];
     }
-    fc_walk_begin(&t.walk, others, other_dims, 1, (const size_t *const[]){other_strides});
-    t.length = dims[axis];
-    t.stride = strides[axis];
-    const int inner = t.walk.rank - 1;
-    if (t.walk.strides[0][inner] == 1 && t.walk.dims[inner] >= NARROW && t.stride != 1 && t.length <= (size_t)FC_BLOCK * FC_BLOCK) {
+    fc_walk_begin(&t.walk, ranks[0], some_dims[0], 1, (const size_t *const[]){some_strides[0]});
+    fc_walk_begin(&t.along, ranks[1], some_dims[1], 1, (const size_t *const[]){some_strides[1]});
+    t.length = t.along.count;
+    t.stride = t.along.strides[0][0];
+    const int inner = t.walk.rank - 1, straight = t.along.rank == 1 && (t.length == 1 || t.stride != 1);
+    if (straight && t.walk.strides[0][inner] == 1 && t.walk.dims[inner] >= NARROW && t.length <= (size_t)FC_BLOCK * FC_BLOCK) {
         const size_t columns = t.walk.dims[inner], rows = t.walk.count / columns, narrow = NARROW_BYTES / t.wide_size;
         t.strip = t.length < TALL ? narrow : STRIP_BYTES / t.wide_size;
         const size_t participants = t.strip > narrow ? fc_cpu_thread_count(MOST) : 1;
@@ -247,10 +249,14 @@ void fc_sum_axis(int dtype, int rank, const size_t *dims, const void *x, const s
         t.strips = (columns - 1) / t.strip + 1;
         fc_bulk(rows * t.strips, LEAST / t.strip / t.length + 2, 1, strips, &t);
     } else if (t.walk.count == 1) {
-        fc_walk_begin(&t.walk, 1, &t.length, 1, (const size_t *const[]){&t.stride});
+        t.walk = t.along;
         sum_all(&t, out);
     } else {
         fc_bulk(t.walk.count, LEAST / t.length + 2, 1, lines, &t);
     }
     leave(&t, outer);
+}
+
+void fc_sum_axis(int dtype, int rank, const size_t *dims, const void *x, const size_t *strides, int axis, void *out) {
+    fc_sum_axes(dtype, rank, dims, x, strides, 1u << axis, out);
 }

@@ -1,8 +1,10 @@
 /*
- * The dropout mask (clause RNG-DROPOUT-1): element i is kept iff (word i >> 11) < threshold.
+ * The dropout mask (clause RNG-DROPOUT-1): element i is kept iff (word i >> 11) < threshold.  And dropout itself, mask and
+ * product in one pass: x * scale where an element is kept, else +0 (clause RNG-DROPOUT-2).
  */
 #include "core/kernels.h"
 #include "rng/words.h"
+#include <string.h>
 
 enum { BLOCK = 512 };
 
@@ -49,4 +51,63 @@ void FC_K(dropout_mask)(uint64_t seed, uint64_t first, uint64_t threshold, uint8
     fc_words(state, FC_GAMMA, words, m);
     masked(words, threshold, m, some);
     if (n) memcpy(out, some, n);
+}
+
+/* m elements; threshold <= 2^53.  stream: out is at a multiple of 32 bytes, and m of eight */
+#ifdef __AVX2__
+FC_INLINE void applied(const uint64_t *words, uint64_t threshold, float scale, int stream, const float *x, float *out, size_t m) {
+    /* dropped: word > threshold * 2^11 - 1, as a signed comparison; the last one when all are kept */
+    const __m256i sign = _mm256_set1_epi64x(INT64_MIN);
+    const __m256i last = _mm256_xor_si256(_mm256_set1_epi64x((int64_t)((threshold << 11) - 1)), sign);
+    const __m256 factor = _mm256_set1_ps(scale);
+    size_t i = 0;
+    for (; i < m / 8 * 8; i += 8) {
+        __m256i dropped[2];
+        for (size_t k = 0; k < 2; k++) {
+            const __m256i word = _mm256_loadu_si256((const __m256i_u *)(words + i + 4 * k));
+            dropped[k] = _mm256_cmpgt_epi64(_mm256_xor_si256(word, sign), last);
+        }
+        const __m256 pairs = _mm256_shuffle_ps(_mm256_castsi256_ps(dropped[0]), _mm256_castsi256_ps(dropped[1]), 0x88);
+        const __m256 mask = _mm256_castsi256_ps(_mm256_permute4x64_epi64(_mm256_castps_si256(pairs), 0xd8));
+        const __m256 in = _mm256_loadu_ps(x + i), product = FC_PLANT(DROPOUT_SCALE_LOST, _mm256_mul_ps(in, factor), in);
+        const __m256 none = FC_PLANT(DROPOUT_MINUS_ZERO, _mm256_setzero_ps(), _mm256_and_ps(in, _mm256_set1_ps(-0.0f)));
+        const __m256 value = _mm256_blendv_ps(product, none, mask);
+        if (stream)
+            _mm256_stream_ps(out + i, value);
+        else
+            _mm256_storeu_ps(out + i, value);
+    }
+    for (; i < m; i++) out[i] = words[i] >> 11 < threshold ? x[i] * FC_PLANT(DROPOUT_SCALE_LOST, scale, 1) : 0;
+}
+#else
+FC_INLINE void applied(const uint64_t *words, uint64_t threshold, float scale, int stream, const float *x, float *out, size_t m) {
+    (void)stream;
+    for (size_t i = 0; i < m; i++) {
+        const float none = FC_PLANT(DROPOUT_MINUS_ZERO, 0.0f, __builtin_copysignf(0, x[i]));
+        out[i] = words[i] >> 11 < threshold ? x[i] * FC_PLANT(DROPOUT_SCALE_LOST, scale, 1) : none;
+    }
+}
+#endif
+
+/* Element i of x is element first + i of the stream.  Clauses: RNG-DROPOUT-1, RNG-DROPOUT-2 */
+void FC_K(dropped)(int dtype, int stream, uint64_t seed, uint64_t first, uint64_t threshold, float scale, const void *x, void *out, size_t n) {
+    _Alignas(64) uint64_t words[BLOCK];
+    float wide[BLOCK], product[BLOCK];
+    uint64_t state = fc_state(seed, first);
+    const unsigned char *in = x;
+    unsigned char *to = out;
+    const size_t size = dtype == FC_f32 ? 4 : 2;
+    for (size_t k = 0; k < n; k += BLOCK, in += BLOCK * size, to += BLOCK * size, state += BLOCK * FC_GAMMA) {
+        const size_t count = n - k < BLOCK ? n - k : BLOCK;
+        fc_words(state, FC_GAMMA, words, fc_whole_runs((int)count));
+        if (dtype != FC_f32) {
+            FC_K(casts)[0][dtype][FC_f32](in, wide, count);
+            applied(words, threshold, scale, 0, wide, product, count);
+            FC_K(casts)[0][FC_f32][dtype](product, to, count);
+        } else if (stream && count == BLOCK) {
+            applied(words, threshold, scale, 1, (const float *)(const void *)in, (float *)(void *)to, count);
+        } else {
+            applied(words, threshold, scale, 0, (const float *)(const void *)in, (float *)(void *)to, count);
+        }
+    }
 }
