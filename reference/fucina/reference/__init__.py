@@ -10,7 +10,8 @@ that the public modules ``dtype``, ``quant`` and ``rng`` are made of.
 Memory is a story of its own: :mod:`~fucina.reference.references` and :mod:`~fucina.reference.storage`,
 :mod:`~fucina.reference.handles` and :mod:`~fucina.reference.tensor`, :mod:`~fucina.reference.buffer_pool`,
 :mod:`~fucina.reference.scopes`, :mod:`~fucina.reference.arithmetic` with :mod:`~fucina.reference.ops`, and at the top
-:mod:`~fucina.reference.runtime`, the context.
+:mod:`~fucina.reference.runtime`, the context.  Upon all of it stands :mod:`~fucina.reference.facade`, what a person
+types.
 
 All numbers are computed with Python integers, so no result depends on the floating-point environment (clause NUM-ENV-2)
 and none touches its flags (clause NUM-ENV-3).
@@ -21,6 +22,7 @@ from __future__ import annotations
 from importlib import metadata
 
 from fucina.reference import bench_raw, dtype, fpenv, internal, parallel, quant, rng, thread_mod
+from fucina.reference.facade import Tensor, custom_vjp
 from fucina.reference.runtime import BufferPool, ExecContext, ExecScope
 from fucina.reference.values import F8E4M3, F8E5M2, Bf16
 from fucina.spec.runtime import LayoutClass, RhsLifetime
@@ -38,8 +40,10 @@ __all__ = [
     "FloatOp",
     "LayoutClass",
     "RhsLifetime",
+    "Tensor",
     "bench_raw",
     "capabilities",
+    "custom_vjp",
     "dtype",
     "fpenv",
     "internal",
@@ -61,6 +65,9 @@ capabilities: frozenset[str] = frozenset(
         "pool",
         "context",
         "scope",
+        "facade",
+        "policy",
+        "autograd",
         "team",
         "fpenv",
         "errors",

@@ -10,7 +10,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Sequence
 from functools import cache
-from typing import TypeAlias
+from typing import TypeAlias, TypeVar
 
 from fucina.reference.bridges import FLOATS, caster, convert, integer_range, integer_value
 from fucina.reference.formats import decode
@@ -18,10 +18,11 @@ from fucina.reference.policy import compute_dtype, output_dtype
 from fucina.reference.softfloat import Soft32, Soft64, SoftFloat
 from fucina.spec.types import DType, FloatOp
 
-__all__ = ["BLOCK", "LANES", "Binary", "Unary", "folded", "pointwise", "scaling", "total"]
+__all__ = ["BLOCK", "LANES", "Binary", "Unary", "folded", "pointwise", "scaling", "total", "widened"]
 
 Unary: TypeAlias = Callable[[int], int]
 Binary: TypeAlias = Callable[[int, int], int]
+Number = TypeVar("Number", bound=SoftFloat)
 
 SOFT: dict[DType, type[SoftFloat]] = {DType.f32: Soft32, DType.f64: Soft64}
 OPERATIONS = {"add": operator.add, "sub": operator.sub, "mul": operator.mul, "div": operator.truediv}
@@ -92,6 +93,31 @@ def _truncated(a: int, b: int) -> int:
 # -- an element and a number
 
 
+def widened(dtype: DType, wide: type[Number], operation: Callable[[Number], Number]) -> Unary:
+    """Return a function of one element that is computed in a wider dtype, with one rounding back.
+
+    Parameters
+    ----------
+    dtype : DType
+        A float dtype other than the f8.
+    wide : type
+        Soft32, or Soft64 where ``dtype`` is f64.
+    operation : callable
+        From a number of it to a number of it.
+
+    Returns
+    -------
+    callable
+        From a pattern to a pattern.
+
+    Notes
+    -----
+    Clauses: POLICY-SCALAR-1
+    """
+    fmt = FLOATS[dtype]
+    return lambda a: convert(wide.format, fmt, operation(wide.from_number(decode(fmt, a))).bits)
+
+
 def scaling(dtype: DType, factor: SoftFloat) -> Unary:
     """Return the function that multiplies an element by a number.
 
@@ -111,8 +137,7 @@ def scaling(dtype: DType, factor: SoftFloat) -> Unary:
     -----
     Clauses: CONTEXT-SCALE-1
     """
-    fmt, wide = FLOATS[dtype], type(factor)
-    return lambda a: convert(wide.format, fmt, (wide.from_number(decode(fmt, a)) * factor).bits)
+    return widened(dtype, type(factor), lambda x: x * factor)
 
 
 # -- many elements
@@ -140,11 +165,11 @@ def total(dtype: DType, patterns: Sequence[int]) -> int:
     wide = output_dtype(FloatOp.reduction, dtype)
     if wide is DType.i64:
         return sum(integer_value(dtype, pattern) for pattern in patterns) & WORD
-    widened, soft = caster(dtype, wide), SOFT[wide]
-    return folded([soft.from_bits(widened(pattern)) for pattern in patterns]).bits
+    widen, soft = caster(dtype, wide), SOFT[wide]
+    return folded([soft.from_bits(widen(pattern)) for pattern in patterns]).bits
 
 
-def folded(values: Sequence[SoftFloat]) -> SoftFloat:
+def folded(values: Sequence[Number]) -> Number:
     """Return the sum of numbers by the tree that only their count decides.
 
     Notes

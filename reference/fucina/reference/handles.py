@@ -1,12 +1,11 @@
 """Handles: a tensor as a reference to a storage, and how its elements lie there.
 
 A handle holds one reference from its construction to its end.  What ends it is ``deinit``, the collector, or the exec
-scope that owns it.
+scope that owns it.  A borrowed one holds none: it looks at what another handle has, and ends with it.
 """
 
 from __future__ import annotations
 
-import enum
 import warnings
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
@@ -14,6 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 import numpy as np
 
 from fucina.reference.layouts import row_major
+from fucina.reference.lives import Life, Replaceable
 from fucina.reference.sizes import Shape, counted, storage_element_count, storage_shape
 from fucina.reference.storage import Storage
 from fucina.spec.errors import InvalidDType, InvalidShape, NotCopyable, UseAfterDeinit, UseAfterScope
@@ -23,16 +23,6 @@ if TYPE_CHECKING:
     from typing import Self
 
 __all__ = ["Handle", "Life", "require_scalar_dtype"]
-
-
-class Life(enum.Enum):
-    """Where a handle is in its life."""
-
-    OWNED = "owned"
-    SCOPED = "scope-owned"
-    REPLACED = "replaced"
-    ENDED = "deinited"
-    CLOSED = "closed with its scope"
 
 
 def require_scalar_dtype(dtype: DType, what: str, clause: str) -> None:
@@ -46,7 +36,7 @@ def require_scalar_dtype(dtype: DType, what: str, clause: str) -> None:
         raise InvalidDType(f"{what} takes scalar dtypes, got {dtype!r}", clause=clause)
 
 
-class Handle:
+class Handle(Replaceable):
     """One reference to a storage; geometry, life and ownership.
 
     Notes
@@ -62,6 +52,9 @@ class Handle:
     _strides: Shape
     _offset: int
     _life: Life
+    _lender: Handle
+    """Whose reference a borrowed handle relies on."""
+
     origin: str | None
     """Where it was made, if that is traced."""
 
@@ -78,6 +71,30 @@ class Handle:
         storage.newest_shape = shape
         return self
 
+    def borrowed(self) -> Self:
+        """Return a handle that sees the same and takes no reference.
+
+        Notes
+        -----
+        Clauses: FACADE-RAW-1
+        """
+        found = self.over(self.live(), tuple(self._shape), self._strides, self._offset)
+        found._life = Life.BORROWED
+        found._lender = self
+        return found
+
+    def moved(self) -> Self:
+        """Return a handle that takes this one's reference over; of this one, only a ``deinit`` is forgiven.
+
+        Notes
+        -----
+        Clauses: FACADE-NEW-1
+        """
+        found = self.over(self.live(), tuple(self._shape), self._strides, self._offset)
+        found.origin = self.origin
+        self._life = Life.REPLACED
+        return found
+
     # -- life
 
     def live(self, clause: str = "TENSOR-LIFE-1") -> Storage:
@@ -92,6 +109,8 @@ class Handle:
         -----
         Clauses: TENSOR-LIFE-1, STORAGE-DEAD-1
         """
+        if self._life is Life.BORROWED:
+            return self._lender.live(clause)
         if self._life in (Life.ENDED, Life.REPLACED):
             raise UseAfterDeinit(f"a tensor was used after deinit: {self!r}", clause=clause)
         if self._life is Life.CLOSED:
@@ -144,6 +163,10 @@ class Handle:
     def life(self) -> Life:
         """Where it is in its life."""
         return self._life
+
+    def is_held(self) -> bool:
+        """Whether its storage has references left; they may be given back by other means than its ``deinit``."""
+        return self._storage.refs > 0
 
     def adopt(self) -> None:
         """Hand it to a scope, which must keep it.
@@ -330,6 +353,8 @@ class Handle:
 
     def __repr__(self) -> str:
         name = f"TensorOf({self.dtype.name})"
+        if self._life is Life.BORROWED:
+            return f"{repr(self._lender)[:-1]} borrowed>"
         if self._life not in (Life.OWNED, Life.SCOPED) or not self._storage.refs:
             state = Life.ENDED if self._life in (Life.OWNED, Life.SCOPED) else self._life
             return f"<{name} shape={tuple(self._shape)} {state.value}>"

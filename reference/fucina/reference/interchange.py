@@ -159,6 +159,23 @@ class Interchange(InPlace):
         -----
         Clauses: TENSOR-DLPACK-1
         """
+        return self.capsule(self.shape, self.strides, stream, max_version, dl_device, copy)
+
+    def capsule(
+        self,
+        shape: tuple[int, ...],
+        strides: tuple[int, ...],
+        stream: object,
+        max_version: tuple[int, int] | None,
+        dl_device: tuple[int, int] | None,
+        copy: bool | None,
+    ) -> object:
+        """Return a capsule with the elements in a shape of as many; the rest is as of :meth:`__dlpack__`.
+
+        Notes
+        -----
+        Clauses: TENSOR-DLPACK-1
+        """
         clause = "TENSOR-DLPACK-1"
         storage = self.live()
         if self.dtype not in CODES:
@@ -171,14 +188,14 @@ class Interchange(InPlace):
         if copy:
             with self.clone() as twin:
                 flags = IS_COPIED if versioned else None
-                return capsule_of(self.dtype, twin.shape, twin.strides, twin.address, twin.storage_pin(True), flags)
+                return capsule_of(self.dtype, shape, row_major(shape), twin.address, twin.storage_pin(True), flags)
         writable = not storage.read_only and not self._repeats()
         if not writable and not versioned:
             raise ExportRefused(f"{self!r} cannot be written, and an unversioned capsule cannot say so", clause=clause)
         if writable:
             storage.open_for_writing()
         flags = (0 if writable else READ_ONLY) if versioned else None
-        return capsule_of(self.dtype, self.shape, self.strides, self.address, self.storage_pin(writable), flags)
+        return capsule_of(self.dtype, shape, strides, self.address, self.storage_pin(writable), flags)
 
     @property
     def address(self) -> int:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from fucina.reference.arguments import scalar_dtype, shown
 from fucina.reference.handles import require_scalar_dtype
+from fucina.reference.lives import Replaceable
 from fucina.reference.ops import movement
 from fucina.reference.ops.operands import operands
 from fucina.reference.prepared import PreparedTensor
@@ -239,7 +240,7 @@ class LayoutMethods(Driven):
         Clauses: CONTEXT-REPLACE-1
         """
         clause = "CONTEXT-REPLACE-1"
-        if isinstance(old, RawTensor):
+        if isinstance(old, Replaceable):
             old.live(clause)
         elif not callable(getattr(old, "deinit", None)):
             raise DTypeMismatch(f"old must have a deinit, got {shown(old)}", clause=clause)
@@ -248,11 +249,11 @@ class LayoutMethods(Driven):
             new = new()
         if type(new) is not type(old):
             raise DTypeMismatch(f"new_value must be of the type of old, got {shown(new)}", clause=clause)
-        if isinstance(new, RawTensor):
+        if isinstance(new, Replaceable):
             new.live(clause)
         if new is old:
             return old
-        if isinstance(old, RawTensor):
+        if isinstance(old, Replaceable):
             old.deinit_replaced()
         else:
             old.deinit()

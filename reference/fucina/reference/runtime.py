@@ -2,8 +2,8 @@
 
 Its parts stand in :mod:`fucina.reference.substrate`; what it makes in :mod:`~fucina.reference.construction`, what it
 sees and prepares in :mod:`~fucina.reference.layout_methods`, what it computes in
-:mod:`~fucina.reference.raw_operations`, and its scopes in :mod:`~fucina.reference.scope_methods`.  Here are its life,
-its environment, its team and its scratch.
+:mod:`~fucina.reference.raw_operations`, its scopes in :mod:`~fucina.reference.scope_methods`, and the switch of
+gradients in :mod:`~fucina.reference.gradient_methods`.  Here are its life, its environment, its team and its scratch.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import numpy as np
 from fucina.reference.arguments import shown
 from fucina.reference.buffer_pool import BufferPool, ScratchLease
 from fucina.reference.construction import Construction
+from fucina.reference.gradient_methods import GradientMethods
 from fucina.reference.layout_methods import LayoutMethods
 from fucina.reference.leaks import deinit_noting
 from fucina.reference.moe_scratch import MoeDecodeChainScratchView, MoeDecodeScratchView
@@ -45,7 +46,7 @@ __all__ = [
 ]
 
 
-class ExecContext(Construction, LayoutMethods, RawOperations, ScopeMethods):
+class ExecContext(Construction, LayoutMethods, RawOperations, ScopeMethods, GradientMethods):
     """Allocation, scopes and raw operations, driven by one thread at a time.
 
     Parameters

@@ -19,6 +19,7 @@ from fucina.spec.errors import (
     InvalidDType,
     NotCopyable,
     ScopeOrder,
+    UnsupportedView,
 )
 
 __all__ = ["ExecScope", "ScopeStack"]
@@ -198,6 +199,11 @@ class ScopeStack:
         charge("a slot of a scope", "SCOPE-RESERVE-1")
         mark._slots += 1
 
+    def give_back_slot(self) -> None:
+        """Take back a reservation that came to nothing."""
+        if self._marks:
+            self._marks[-1]._slots = max(0, self._marks[-1]._slots - 1)
+
     def adopt(self, value: RawTensor | None, node: Any, destroy_node: Callable[[Any], object] | None) -> None:
         """Take a value, a node, or both.
 
@@ -209,16 +215,20 @@ class ScopeStack:
             If no scope is open.
         ScopeOrder
             If a scope owns the value already, or no slot was reserved in the innermost scope.
+        UnsupportedView
+            If the value owns nothing.
 
         Notes
         -----
-        Clauses: SCOPE-ADOPT-1, SCOPE-NODE-1
+        Clauses: SCOPE-ADOPT-1, SCOPE-NODE-1, FACADE-RAW-1
         """
         if not callable(destroy_node) and not (destroy_node is None and node is None):
             raise InvalidDType(f"a node needs a destructor, got {shown(destroy_node)}", clause="SCOPE-NODE-1")
         mark = self._innermost("SCOPE-ADOPT-1")
         if value is not None and value.life is Life.SCOPED:
             raise ScopeOrder("a scope owns the value already", clause="SCOPE-ADOPT-1")
+        if value is not None and value.life is Life.BORROWED:
+            raise UnsupportedView("a borrowed tensor has nothing to hand over", clause="FACADE-RAW-1")
         if mark._slots == 0:
             raise ScopeOrder("no slot was reserved in the innermost scope", clause="SCOPE-RESERVE-1")
         mark._slots -= 1

@@ -222,6 +222,46 @@ class SoftFloat:
             return self._make(NAN, 0)
         return self._make(FINITE if other.kind is INFINITE else INFINITE, sign)
 
+    def fma(self, factor: Self, term: Self) -> Self:
+        """Return ``self * factor + term`` with one rounding.
+
+        Notes
+        -----
+        Clauses: POLICY-DOT-1
+        """
+        if self.kind is FINITE and factor.kind is FINITE and term.kind is FINITE:
+            # the exact product and the term, aligned to the smaller exponent
+            m, e = self.m * factor.m, self.e + factor.e
+            shift = e - term.e
+            if shift >= 0:
+                m, e = (m << shift) + term.m, term.e
+            else:
+                m += term.m << -shift
+            return self._nearest(m, e) if m else self._make(FINITE, (self.sign ^ factor.sign) & term.sign)
+        # with a NaN or an infinity in it, the product is exact, unless it is finite; then the term decides alone
+        if self.kind is FINITE and factor.kind is FINITE:
+            return term
+        return self * factor + term
+
+    def rsqrt(self) -> Self:
+        """Return ``1 / sqrt(self)``, correctly rounded.
+
+        Notes
+        -----
+        Clauses: POLICY-NORM-1, NUM-ELEM-1
+        """
+        if self.kind is NAN or (self.sign and not self.is_zero):
+            return self._make(NAN, 0)
+        if self.is_zero:
+            return self._make(INFINITE, self.sign)
+        if self.kind is INFINITE:
+            return self._make(FINITE, 0)
+        m, e = (self.m << 1, self.e - 1) if self.e & 1 else (self.m, self.e)
+        # floor(2**s / sqrt(m)), with at least two bits more than the precision, and whether anything follows
+        s = self.precision + 3 + (m.bit_length() + 1) // 2
+        root = isqrt((1 << 2 * s) // m)
+        return self._nearest(root << 1 | (root * root * m != 1 << 2 * s), -s - e // 2 - 1)
+
     def sqrt(self) -> Self:
         """Return the square root.
 

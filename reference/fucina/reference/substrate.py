@@ -47,6 +47,7 @@ class Runtime:
         self._backend = Backend()
         self.closed = False
         self.pinned = False
+        self.without_gradients = 0  # how many no_grad blocks are open
         self.record = Record()
         self.scopes = ScopeStack()
         self.scratch = MoeDecodeScratch()

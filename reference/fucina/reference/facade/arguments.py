@@ -1,0 +1,386 @@
+"""Arguments of the facade: contexts, tensors, axes, shapes and indices, each with the clause that allows no other."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Collection, Iterable
+from contextlib import AbstractContextManager
+from typing import Concatenate, ParamSpec, TypeVar
+
+import numpy as np
+
+from fucina.reference.arguments import is_whole, shown, whole
+from fucina.reference.bridges import FLOATS, INTEGERS, integer_value
+from fucina.reference.buffers import viewed
+from fucina.reference.facade.kinds import Kind, Tag, Tags, tag_of
+from fucina.reference.facade.values import Value
+from fucina.reference.graph import TRACKABLE
+from fucina.reference.ops.operands import patterns
+from fucina.reference.runtime import ExecContext
+from fucina.reference.sizes import entries_of
+from fucina.reference.tensor import RawTensor
+from fucina.spec.errors import (
+    DTypeMismatch,
+    EmptySelection,
+    IndexOutOfBounds,
+    InvalidDType,
+    InvalidInteger,
+    InvalidShape,
+    InvalidTag,
+)
+from fucina.spec.types import GEOMETRY, DType, DTypeKind
+
+__all__ = [
+    "ANY",
+    "BLOCKS",
+    "FLOAT",
+    "NUMBER",
+    "PLAIN",
+    "SUMMABLE",
+    "TRACKABLE",
+    "Indices",
+    "axes_of",
+    "axis_of",
+    "driving",
+    "flag",
+    "formula_indices",
+    "operation",
+    "require_branch",
+    "require_one_dtype",
+    "shape_of",
+    "tags_argument",
+    "tensor",
+]
+
+Self = TypeVar("Self")
+Parameters = ParamSpec("Parameters")
+Result = TypeVar("Result")
+
+# -- the branches of POLICY-BRANCH-1
+
+ANY = frozenset(DType)
+PLAIN = frozenset(dtype for dtype in DType if GEOMETRY[dtype].kind is DTypeKind.scalar)
+BLOCKS = ANY - PLAIN
+FLOAT = frozenset({DType.f16, DType.bf16, DType.f32, DType.f64})
+NUMBER = FLOAT | INTEGERS
+SUMMABLE = NUMBER | {DType.bool}
+
+
+def require_branch(what: str, dtype: DType, allowed: Collection[DType]) -> None:
+    """Refuse a dtype for which an operation is not defined.
+
+    Raises
+    ------
+    InvalidDType
+        If it is none of the allowed ones.
+
+    Notes
+    -----
+    Clauses: POLICY-BRANCH-1
+    """
+    if dtype not in allowed:
+        names = "blocks" if allowed == BLOCKS else ", ".join(sorted((d.name for d in allowed), key=_by_kind))
+        raise InvalidDType(f"{what} takes {names}; got {dtype!r}", clause="POLICY-BRANCH-1")
+
+
+def _by_kind(name: str) -> tuple[bool, str]:
+    return DType[name] not in FLOATS, name
+
+
+def require_one_dtype(what: str, a: DType, b: DType) -> None:
+    """Refuse two operands of two dtypes.
+
+    Raises
+    ------
+    DTypeMismatch
+        If they are.
+
+    Notes
+    -----
+    Clauses: POLICY-MIXED-1
+    """
+    if a is not b:
+        raise DTypeMismatch(
+            f"{what} takes operands of one dtype, got {a.name} and {b.name}; to(ctx, dtype) makes one of the other",
+            clause="POLICY-MIXED-1",
+        )
+
+
+# -- the context
+
+
+def driving(ctx: object) -> AbstractContextManager[None]:
+    """Return the block in which the calling thread drives a context.
+
+    Raises
+    ------
+    DTypeMismatch
+        If it is none.
+
+    Notes
+    -----
+    Clauses: FACADE-CTX-1
+    """
+    if not isinstance(ctx, ExecContext):
+        raise DTypeMismatch(f"ctx must be an ExecContext, got {shown(ctx)}", clause="FACADE-CTX-1")
+    return ctx.rt.driving()
+
+
+def operation(
+    method: Callable[Concatenate[Self, ExecContext, Parameters], Result],
+) -> Callable[Concatenate[Self, ExecContext, Parameters], Result]:
+    """Return a method of a tensor, or of a type, that drives the context it is given.
+
+    Notes
+    -----
+    Clauses: FACADE-CTX-1, FACADE-TYPE-2
+    """
+
+    @functools.wraps(method)
+    def call(self: Self, ctx: ExecContext, /, *args: Parameters.args, **kwargs: Parameters.kwargs) -> Result:
+        with driving(ctx):
+            if isinstance(self, Value):
+                self.live()
+            elif isinstance(self, Kind) and not self.is_leaf():
+                raise DTypeMismatch(
+                    f"{method.__name__} is of a type such as Tensor('d'), got {self!r}", clause="FACADE-TYPE-2"
+                )
+            return method(self, ctx, *args, **kwargs)
+
+    return call
+
+
+# -- tensors
+
+
+def tensor(name: str, value: object, clause: str = "FACADE-CTX-1") -> Value:
+    """Return an argument that must be a tensor.
+
+    Raises
+    ------
+    UseAfterDeinit, UseAfterScope
+        If it has ended.
+    DTypeMismatch
+        If it is no tensor.
+
+    Notes
+    -----
+    Clauses: FACADE-CTX-1
+    """
+    if not isinstance(value, Value):
+        hint = "; constant(ctx, raw) makes a tensor of it" if isinstance(value, RawTensor) else ""
+        raise DTypeMismatch(f"{name} must be a tensor, got {shown(value)}{hint}", clause=clause)
+    value.live()
+    return value
+
+
+# -- axes
+
+
+def axis_of(x: Value, tag: object) -> int:
+    """Return the place of an axis.
+
+    Raises
+    ------
+    InvalidTag
+        If the tensor has no such tag.
+
+    Notes
+    -----
+    Clauses: FACADE-AXIS-1
+    """
+    found: Tag | None = None
+    if issubclass(type(tag), str):
+        found = str.__str__(tag)
+    elif is_whole(tag):
+        found = int(tag)  # type: ignore[call-overload]
+    if found not in x.axis_tags:
+        raise InvalidTag(f"an axis of {type(x)!r} is one of {x.axis_tags}, got {shown(tag)}", clause="FACADE-AXIS-1")
+    return x.axis_tags.index(found)
+
+
+def axes_of(x: Value, tags: object) -> tuple[int, ...]:
+    """Return the places of several axes, in the order in which they are given.
+
+    Raises
+    ------
+    InvalidTag
+        If it is no tuple or list of the tensor's tags, or one stands twice.
+
+    Notes
+    -----
+    Clauses: FACADE-AXIS-1
+    """
+    if not isinstance(tags, tuple | list):
+        raise InvalidTag(f"axes are a tuple or list of tags, got {shown(tags)}", clause="FACADE-AXIS-1")
+    found = tuple(axis_of(x, tag) for tag in tags)
+    if len(set(found)) < len(found):
+        raise InvalidTag(f"an axis stands once, got {tuple(x.axis_tags[i] for i in found)}", clause="FACADE-AXIS-1")
+    return found
+
+
+def tags_argument(tags: object) -> Tags:
+    """Return names for the axes of a result; the type that is made of them looks whether one stands twice.
+
+    Raises
+    ------
+    InvalidTag
+        If they are no tuple or list of names.
+
+    Notes
+    -----
+    Clauses: FACADE-TYPE-2
+    """
+    if not isinstance(tags, tuple | list):
+        raise InvalidTag(f"tags are a tuple or list of str, got {shown(tags)}", clause="FACADE-TYPE-2")
+    return tuple(tag_of(tag) for tag in tags)
+
+
+# -- shapes
+
+
+def shape_of(shape: object, rank: int | None, clause: str) -> tuple[int, ...]:
+    """Return sizes: as many as there are axes, if that is known.
+
+    Raises
+    ------
+    InvalidInteger
+        If it is no sequence of integers.
+    InvalidShape
+        If there is another number of them, a zero, or something negative.
+
+    Notes
+    -----
+    Clauses: FACADE-NEW-1, SHAPE-RULE-1
+    """
+    if isinstance(shape, str | bytes | bytearray) or not isinstance(shape, Iterable):
+        raise InvalidInteger(f"shape must be a sequence of integers, got {shown(shape)}", clause=clause)
+    given = tuple(shape)
+    if rank is not None and len(given) != rank:
+        raise InvalidShape(f"a shape of {rank} sizes is required, got {len(given)}", clause=clause)
+    sizes = entries_of("shape", given, clause)
+    if 0 in sizes:
+        raise InvalidShape(f"shape must have no zero, got {sizes}", clause=clause)
+    return sizes
+
+
+def flag(name: str, value: object, clause: str) -> bool:
+    """Return an argument that must be a bool.
+
+    Raises
+    ------
+    DTypeMismatch
+        If it is none.
+    """
+    if not isinstance(value, bool | np.bool_):
+        raise DTypeMismatch(f"{name} must be a bool, got {shown(value)}", clause=clause)
+    return bool(value)
+
+
+# -- indices
+
+
+class Indices:
+    """Indices that were given, as far as they can be looked at before the shapes are known.
+
+    Parameters
+    ----------
+    name : str
+        The parameter's name, for messages.
+    given : tensor, list, tuple, range or array
+        A tensor of an integer dtype, or integers along one axis.
+    clause : str
+        The clause that asks for them.
+
+    Raises
+    ------
+    UseAfterDeinit, UseAfterScope
+        If it is a tensor that has ended.
+    DTypeMismatch
+        If it is neither tensor nor sequence.
+
+    Notes
+    -----
+    Clauses: FACADE-NEW-6
+    """
+
+    def __init__(self, name: str, given: object, clause: str) -> None:
+        self._name, self._clause = name, clause
+        self.source: Value | None = None
+        self._values: list[object] = []
+        if isinstance(given, Value):
+            given.live()
+            self.source = given
+        elif isinstance(given, list | tuple | range):
+            self._values = list(given)
+        else:
+            self._values = self._of_array(given)
+
+    def _of_array(self, given: object) -> list[object]:
+        if isinstance(given, RawTensor):
+            raise DTypeMismatch(f"{self._name} must be a tensor or integers, got a raw tensor", clause=self._clause)
+        view = viewed(self._name, given, "a tensor, a sequence or an array of integers", self._clause)
+        try:
+            held = np.asarray(view)
+        except (TypeError, ValueError, RuntimeError):
+            held = np.empty(0, np.bool_)
+        if held.dtype.kind not in "iu":
+            raise InvalidInteger(f"{self._name} must be integers, got format {view.format!r}", clause=self._clause)
+        if held.ndim != 1:
+            raise InvalidShape(f"{self._name} as an array have one axis, got {held.ndim}", clause=self._clause)
+        values: list[object] = held.tolist()
+        return values
+
+    def require_integers(self) -> None:
+        """Refuse a tensor of another dtype.
+
+        Notes
+        -----
+        Clauses: FACADE-NEW-6
+        """
+        if self.source is not None and self.source.dtype not in INTEGERS:
+            raise InvalidDType(
+                f"{self._name} must be of an integer dtype, got {self.source.dtype!r}", clause=self._clause
+            )
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Their shape."""
+        return (len(self._values),) if self.source is None else self.source.shape
+
+    def numbers(self) -> list[int]:
+        """Return them as ints of any size.
+
+        Raises
+        ------
+        InvalidInteger
+            If one is no integer.
+        EmptySelection
+            If there is none.
+        """
+        if self.source is not None:
+            return [integer_value(self.source.dtype, bits) for bits in patterns(self.source.live())]
+        if not self._values:
+            raise EmptySelection(f"{self._name} must be at least one index, got none", clause=self._clause)
+        return [whole(f"{self._name}[{i}]", value, self._clause) for i, value in enumerate(self._values)]
+
+    def within(self, bound: int) -> list[int]:
+        """Return them, each in [0, bound).
+
+        Raises
+        ------
+        InvalidInteger, EmptySelection, IndexOutOfBounds
+            If that is not so.
+        """
+        found = self.numbers()
+        for i, index in enumerate(found):
+            if not 0 <= index < bound:
+                raise IndexOutOfBounds(
+                    f"{self._name}[{i}] must be in [0, {bound}), got {shown(index)}", clause=self._clause
+                )
+        return found
+
+
+def formula_indices(raw: RawTensor | None, copied: list[int]) -> list[int]:
+    """Return what a formula needs of indices: read again from a tensor that was saved, else what was copied."""
+    return copied if raw is None else [integer_value(raw.dtype, bits) for bits in patterns(raw)]

@@ -1,0 +1,391 @@
+"""Filling tensors: sequences, one-hot vectors, seeded numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from fucina.reference import rng
+from fucina.reference.arguments import f32_argument, number_shown, whole
+from fucina.reference.facade.arguments import Indices, operation, require_branch, shape_of
+from fucina.reference.facade.making import Making
+from fucina.reference.facade.results import raw_shape
+from fucina.reference.geometry import storage
+from fucina.reference.ops.operands import patterns, store
+from fucina.reference.runtime import ExecContext
+from fucina.reference.softfloat import Soft32
+from fucina.spec.errors import InvalidBounds, InvalidShape, InvalidTag, Overflow
+from fucina.spec.types import DType
+
+if TYPE_CHECKING:
+    from typing import Self
+
+    from fucina.spec.interface import AnyArray
+    from fucina.spec.memory import ShapeLike
+
+__all__ = ["Filling"]
+
+ZERO, ONE = Soft32.integer(0), Soft32.integer(1)
+F32, I64 = frozenset({DType.f32}), frozenset({DType.i64})
+
+
+class Filling(Making):
+    """Constructors that compute what they fill with."""
+
+    @classmethod
+    def _require_rank(cls, what: str, rank: int, clause: str) -> None:
+        if cls.rank != rank:
+            raise InvalidShape(f"{what} makes tensors of rank {rank}, {cls!r} has {cls.rank}", clause=clause)
+
+    @classmethod
+    def _of_numbers(cls, ctx: ExecContext, shape: tuple[int, ...], count: int, element: Callable[[int], int]) -> Self:
+        """Return a tensor whose element i has the pattern ``element(i)``."""
+        raw = ctx.rt.new(cls.dtype, raw_shape(shape))
+        store(raw, [element(i) for i in range(count)])
+        return cls._made(ctx, raw)
+
+    # -- sequences
+
+    @classmethod
+    @operation
+    def arange(cls, ctx: ExecContext, start: float, end: float, step: float = 1.0) -> Self:
+        """Return ``start + i * step`` for all i below ``ceil((end - start) / step)``.
+
+        Parameters
+        ----------
+        ctx : ExecContext
+            The context.
+        start, end, step : float
+            f32.
+
+        Raises
+        ------
+        InvalidDType
+            If the type is not of f32.
+        DTypeMismatch
+            If one is no number.
+        InvalidShape
+            If there is no element, or ``step`` is 0, or the type has not one axis.
+        Overflow
+            If there are 2^64 elements or more.
+        OutOfMemory
+            If there is no memory.
+
+        Notes
+        -----
+        Clauses: FACADE-NEW-5, NUM-PARAM-1
+        """
+        clause = "FACADE-NEW-5"
+        require_branch("arange", cls.dtype, F32)
+        first, last, stride = (f32_argument(n, v) for n, v in (("start", start), ("end", end), ("step", step)))
+        cls._require_rank("arange", 1, clause)
+        span = (last - first) / stride
+        if stride.is_zero or not span > ZERO:
+            raise InvalidShape(
+                f"arange must have an element, got {number_shown(first.number)} to {number_shown(last.number)} by "
+                f"{number_shown(stride.number)}",
+                clause=clause,
+            )
+        if not span.is_finite or (count := -(-span).floor()) >> 64:
+            raise Overflow("the number of elements must be below 2^64", clause=clause)
+        return cls._of_numbers(ctx, (count,), count, lambda i: (first + Soft32.integer(i) * stride).bits)
+
+    @classmethod
+    @operation
+    def linspace(cls, ctx: ExecContext, start: float, end: float, steps: int) -> Self:
+        """Return ``steps`` numbers from ``start`` to ``end``.
+
+        Raises
+        ------
+        InvalidDType
+            If the type is not of f32.
+        DTypeMismatch, InvalidInteger
+            If one is no number, or ``steps`` no integer.
+        InvalidShape
+            If ``steps`` is below 1, or the type has not one axis.
+        OutOfMemory
+            If there is no memory.
+
+        Notes
+        -----
+        Clauses: FACADE-NEW-5, NUM-PARAM-1
+        """
+        clause = "FACADE-NEW-5"
+        require_branch("linspace", cls.dtype, F32)
+        first, last = f32_argument("start", start), f32_argument("end", end)
+        whole("steps", steps, clause)
+        cls._require_rank("linspace", 1, clause)
+        (count,) = shape_of((steps,), 1, clause)
+        if count == 1:
+            return cls._of_numbers(ctx, (1,), 1, lambda i: first.bits)
+        step = (last - first) / Soft32.integer(count - 1)
+
+        def element(i: int) -> int:
+            return (last if i == count - 1 else first + Soft32.integer(i) * step).bits
+
+        return cls._of_numbers(ctx, (count,), count, element)
+
+    @classmethod
+    @operation
+    def eye(cls, ctx: ExecContext, n: int, m: int | None = None) -> Self:
+        """Return ones where the two indices are equal, zeros elsewhere.
+
+        Parameters
+        ----------
+        ctx : ExecContext
+            The context.
+        n, m : int
+            The sizes; m is n if it is left out.
+
+        Raises
+        ------
+        InvalidDType
+            If the type is not of f32.
+        InvalidInteger, InvalidShape, Overflow
+            If they are no sizes, or the type has not two axes.
+        OutOfMemory
+            If there is no memory.
+
+        Notes
+        -----
+        Clauses: FACADE-NEW-5
+        """
+        clause = "FACADE-NEW-5"
+        require_branch("eye", cls.dtype, F32)
+        given = (whole("n", n, clause), whole("m", n if m is None else m, clause))
+        cls._require_rank("eye", 2, clause)
+        shape = shape_of(given, 2, clause)
+        columns = shape[1]
+        return cls._of_numbers(
+            ctx, shape, shape[0] * columns, lambda i: (ONE if i // columns == i % columns else ZERO).bits
+        )
+
+    @classmethod
+    @operation
+    def one_hot(cls, ctx: ExecContext, indices: Any, classes: int) -> Self:
+        """Return 1 where the last index is the one that is given, else 0.
+
+        Parameters
+        ----------
+        ctx : ExecContext
+            The context.
+        indices : tensor or sequence of int
+            A tensor of an integer dtype, or a list, tuple, range or array of integers, for one axis.
+        classes : int
+            The size of the last axis.
+
+        Raises
+        ------
+        UseAfterDeinit, UseAfterScope, DTypeMismatch, InvalidDType, InvalidInteger
+            If they are no indices.
+        InvalidDType
+            If the type is not of f32.
+        InvalidTag
+            If the type's tags are not those of the tensor of indices and one more.
+        InvalidShape
+            If ``classes`` is no size; for a sequence, if the type has not two axes.
+        EmptySelection, IndexOutOfBounds
+            If there is no index, or one is not below ``classes``.
+        OutOfMemory
+            If there is no memory.
+
+        Notes
+        -----
+        Clauses: FACADE-NEW-6, POLICY-CONST-1
+        """
+        clause = "FACADE-NEW-6"
+        wanted = Indices("indices", indices, clause)
+        require_branch("one_hot", cls.dtype, F32)
+        wanted.require_integers()
+        source = wanted.source
+        if source is not None and (not cls.rank or cls.axis_tags[:-1] != source.axis_tags):
+            raise InvalidTag(
+                f"{cls!r} must have the tags of the indices, {source.axis_tags}, and one more", clause=clause
+            )
+        whole("classes", classes, clause)
+        if source is None:
+            cls._require_rank("one_hot of a sequence", 2, clause)
+        (last,) = shape_of((classes,), 1, clause)
+        found = wanted.within(last)
+        return cls._of_numbers(
+            ctx,
+            (*wanted.shape, last),
+            len(found) * last,
+            lambda i: (ONE if found[i // last] == i % last else ZERO).bits,
+        )
+
+    # -- seeded numbers
+
+    @classmethod
+    def _seeded(
+        cls, ctx: ExecContext, shape: Any, what: str, fill: Callable[[AnyArray], None], *, integers: bool = False
+    ) -> Self:
+        """Return a tensor that a fill of :mod:`fucina.reference.rng` has filled.
+
+        Notes
+        -----
+        Clauses: FACADE-NEW-7
+        """
+        require_branch(what, cls.dtype, I64 if integers else F32)
+        fill(np.empty(0, storage(cls.dtype)))  # the numbers are looked at before the shape
+        raw = ctx.rt.new(cls.dtype, raw_shape(shape_of(shape, cls.rank, "FACADE-NEW-7")))
+        fill(raw.elements().reshape(-1).view(storage(cls.dtype)))
+        return cls._made(ctx, raw)
+
+    @classmethod
+    @operation
+    def rand(cls, ctx: ExecContext, shape: ShapeLike, seed: int) -> Self:
+        """Return numbers spread evenly over [0, 1).
+
+        Parameters
+        ----------
+        ctx : ExecContext
+            The context.
+        shape : sequence of int
+            A size for each axis.
+        seed : int
+            In [0, 2^64).
+
+        Raises
+        ------
+        InvalidDType
+            If the type is not of f32.
+        InvalidInteger, Overflow
+            If the seed is none; so in all seeded constructors.
+        InvalidShape, OutOfMemory
+            If it is no shape of the type, or there is no memory.
+
+        Notes
+        -----
+        Clauses: FACADE-NEW-7, RNG-UNIF-1
+        """
+        return cls._seeded(ctx, shape, "rand", lambda out: rng.uniform_fill(seed, out, 0, 1))
+
+    @classmethod
+    @operation
+    def uniform(cls, ctx: ExecContext, shape: ShapeLike, seed: int, lo: float, hi: float) -> Self:
+        """Return numbers spread evenly over [lo, hi).
+
+        Raises
+        ------
+        InvalidDType, InvalidInteger, Overflow, InvalidShape, OutOfMemory
+            As :meth:`rand`.
+        DTypeMismatch, InvalidBounds
+            If the bounds are no numbers, or not finite and in order.
+
+        Notes
+        -----
+        Clauses: FACADE-NEW-7, RNG-UNIF-1, RNG-UNIF-3
+        """
+        return cls._seeded(ctx, shape, "uniform", lambda out: rng.uniform_fill(seed, out, lo, hi))
+
+    @classmethod
+    @operation
+    def randn(cls, ctx: ExecContext, shape: ShapeLike, seed: int) -> Self:
+        """Return normal numbers of mean 0 and standard deviation 1; errors as of :meth:`rand`.
+
+        Notes
+        -----
+        Clauses: FACADE-NEW-7, RNG-GAUSS-1
+        """
+        return cls._seeded(ctx, shape, "randn", lambda out: rng.gaussian_fill(seed, out, 1))
+
+    @classmethod
+    @operation
+    def normal(cls, ctx: ExecContext, shape: ShapeLike, seed: int, mean: float, std_dev: float) -> Self:
+        """Return normal numbers of a mean and a standard deviation.
+
+        Raises
+        ------
+        InvalidDType, InvalidInteger, Overflow, InvalidShape, OutOfMemory
+            As :meth:`rand`.
+        DTypeMismatch
+            If one of the two is no number.
+
+        Notes
+        -----
+        Clauses: FACADE-NEW-7, RNG-NORMAL-1
+        """
+        return cls._seeded(ctx, shape, "normal", lambda out: rng.normal_fill(seed, out, mean, std_dev))
+
+    @classmethod
+    @operation
+    def gumbel(cls, ctx: ExecContext, shape: ShapeLike, seed: int) -> Self:
+        """Return standard Gumbel numbers; errors as of :meth:`rand`.
+
+        Notes
+        -----
+        Clauses: FACADE-NEW-7, RNG-GUMBEL-1
+        """
+        return cls._seeded(ctx, shape, "gumbel", lambda out: rng.gumbel_fill(seed, out))
+
+    @classmethod
+    @operation
+    def bernoulli(cls, ctx: ExecContext, shape: ShapeLike, seed: int, p: float) -> Self:
+        """Return 1 with probability p, else 0.
+
+        Raises
+        ------
+        InvalidDType, InvalidInteger, Overflow, InvalidShape, OutOfMemory
+            As :meth:`rand`.
+        DTypeMismatch, InvalidBounds
+            If p is no number in [0, 1].
+
+        Notes
+        -----
+        Clauses: FACADE-NEW-7, RNG-UNIF-1
+        """
+        require_branch("bernoulli", cls.dtype, F32)
+        bound = f32_argument("p", p)
+        if not (bound >= ZERO and bound <= ONE):
+            raise InvalidBounds(f"p must be in [0, 1], got {number_shown(bound.number)}", clause="FACADE-NEW-7")
+        made = cls._seeded(ctx, shape, "bernoulli", lambda out: rng.uniform_fill(seed, out, 0, 1))
+        drawn = [Soft32.from_bits(bits) for bits in patterns(made.raw)]
+        store(made.raw, [(ONE if value < bound else ZERO).bits for value in drawn])
+        return made
+
+    @classmethod
+    @operation
+    def randint(cls, ctx: ExecContext, shape: ShapeLike, seed: int, low: int, high: int) -> Self:
+        """Return integers spread evenly over [low, high).
+
+        Raises
+        ------
+        InvalidDType
+            If the type is not of i64.
+        InvalidInteger, Overflow, InvalidBounds
+            If seed or bounds are no integers, too large, or not in order.
+        InvalidShape, OutOfMemory
+            As :meth:`rand`.
+
+        Notes
+        -----
+        Clauses: FACADE-NEW-7, RNG-INT-1, RNG-INT-2
+        """
+        return cls._seeded(ctx, shape, "randint", lambda out: rng.randint_fill(seed, out, low, high), integers=True)
+
+    @classmethod
+    @operation
+    def randperm(cls, ctx: ExecContext, n: int, seed: int) -> Self:
+        """Return a permutation of 0 to n - 1.
+
+        Raises
+        ------
+        InvalidDType
+            If the type is not of i64.
+        InvalidInteger, Overflow, InvalidShape
+            If n is no size, the seed none, or the type has not one axis.
+        OutOfMemory
+            If there is no memory.
+
+        Notes
+        -----
+        Clauses: FACADE-NEW-7, RNG-PERM-1
+        """
+        require_branch("randperm", cls.dtype, I64)
+        whole("n", n, "FACADE-NEW-7")
+        rng.randperm_fill(seed, np.empty(0, np.int64))
+        cls._require_rank("randperm", 1, "FACADE-NEW-7")
+        return cls._seeded(ctx, (n,), "randperm", lambda out: rng.randperm_fill(seed, out), integers=True)
