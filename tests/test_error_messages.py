@@ -9,12 +9,15 @@ from __future__ import annotations
 import importlib
 import re
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
 
 from fucina.spec import DType, errors
+
+PAGE = Path(__file__).parents[1] / "docs" / "guide" / "errors.rst"
 
 
 class Row(NamedTuple):
@@ -41,6 +44,12 @@ def within(impl: Any, use: Callable[[Any], object]) -> None:
     """Call with a context that is closed afterwards."""
     with impl.ExecContext() as ctx:
         use(ctx)
+
+
+def with_ones(impl: Any, use: Callable[[Any, Any], object]) -> None:
+    """Call with a context and a tensor of ones, axis d."""
+    with impl.ExecContext() as ctx, impl.Tensor("d").ones(ctx, (2,)) as x:
+        use(ctx, x)
 
 
 F4 = np.zeros(4, np.float32)
@@ -150,6 +159,26 @@ ROWS = {
         lambda m: within(m, lambda ctx: ctx.full((2,), "x", DType.f32)), "BRIDGE-SCALAR-4", ("value", "'x'")
     ),
     "dtype of zeros": Row(lambda m: within(m, lambda ctx: ctx.zeros((2,), DType.q4_0)), "CONTEXT-NEW-1", ("q4_0",)),
+    # -- tensors with tags
+    "a tag twice": Row(lambda m: m.Tensor("d", "d"), "FACADE-TYPE-2", ("tag", "'d'")),
+    "a tag, a number": Row(lambda m: m.Tensor("d", 1.5), "FACADE-TYPE-2", ("1.5",)),
+    "a rank, negative": Row(lambda m: m.Tensor(-1), "FACADE-TYPE-2", ("-1",)),
+    "no context": Row(lambda m: m.Tensor("d").ones(None, (2,)), "FACADE-CTX-1", ("ctx", "None")),
+    "shape of another rank": Row(
+        lambda m: within(m, lambda ctx: m.Tensor("d").ones(ctx, (2, 3))), "FACADE-NEW-4", ("1", "2")
+    ),
+    "axis, no tag of it": Row(
+        lambda m: with_ones(m, lambda ctx, x: x.sum(ctx, "e")), "FACADE-AXIS-1 POLICY-SUM-1", ("axis", "'d'", "'e'")
+    ),
+    "another dtype": Row(
+        lambda m: with_ones(m, lambda ctx, x: x.add(ctx, x.to(ctx, DType.f64))), "POLICY-MIXED-1", ("f32", "f64")
+    ),
+    "number, a string": Row(
+        lambda m: with_ones(m, lambda ctx, x: x.scale(ctx, "2")), "NUM-PARAM-1 POLICY-SCALAR-1", ("'2'",)
+    ),
+    "backward of a constant": Row(
+        lambda m: with_ones(m, lambda ctx, x: x.sum_all(ctx).backward(ctx)), "AUTOGRAD-BACK-1", ("Tensor()",)
+    ),
 }
 
 
@@ -164,3 +193,10 @@ def test_a_message_names_clause_argument_and_value(module: str, name: str) -> No
     assert caught.value.clause in row.clause.split()
     for word in row.words:
         assert re.search(rf"(?<!\w){re.escape(word)}(?!\w)", message), f"{word} is not in: {message}"
+
+
+def test_the_page_shows_every_error() -> None:
+    text = PAGE.read_text(encoding="utf-8")
+    shown = re.findall(r"^(\w+)\n\^+$", text, re.MULTILINE)
+    assert sorted(shown) == sorted(set(errors.__all__) - {"FucinaError", "TensorError"})
+    assert text.count("*Fix:*") == len(shown)

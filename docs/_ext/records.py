@@ -82,6 +82,7 @@ class Record(SphinxDirective):
         """Return the nodes of the directive."""
         path = RECORDS / self.file
         self.env.note_dependency(str(path))
+        self.env.note_dependency(__file__)
         if not path.exists():
             raise self.error(f"docs/records/{self.file} is missing: run the nox session that writes it")
         data = json.loads(path.read_text(encoding="utf-8"))
