@@ -1,0 +1,451 @@
+"""Element by element: arithmetic, numbers, conversions, dropout and consumed operands, against exact arithmetic."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from fractions import Fraction
+from functools import partial
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fucina.conformance import clause
+from fucina.conformance.compare import PATTERN, assert_bits, assert_raises
+from fucina.conformance.strategies import patterns, seeds
+from fucina.conformance.suite import environment as fpenv
+from fucina.conformance.suite import exact, formulas
+from fucina.conformance.suite.casts import INTEGERS, SCALARS, expected
+from fucina.conformance.suite.exact import REAL
+from fucina.conformance.suite.tagged import bits, check, constant, f32, pattern_noise, state
+from fucina.spec import DType
+from fucina.spec.errors import (
+    ActiveExecScopeUnsupported,
+    DivisionByZero,
+    DTypeMismatch,
+    GradientsTracked,
+    InvalidBounds,
+    InvalidInteger,
+    InvalidShape,
+    InvalidTag,
+    Overflow,
+    ShapeMismatch,
+    UseAfterDeinit,
+)
+
+NAMES = ("add", "sub", "mul", "div")
+ARITHMETIC = (*REAL, *INTEGERS)
+F32 = DType.f32
+each_arithmetic = pytest.mark.parametrize("dtype", ARITHMETIC, ids=lambda d: d.name)
+each_real = pytest.mark.parametrize("dtype", REAL, ids=lambda d: d.name)
+
+
+@pytest.fixture(scope="module")
+def ctx(impl: Any) -> Any:
+    with impl.ExecContext() as found:
+        yield found
+
+
+def edges(dtype: DType) -> list[int]:
+    """Return patterns at the ends of a dtype: zeros, subnormals, neighbours of one, the greatest, infinities, a NaN."""
+    if dtype not in REAL:
+        top = 1 << (8 * PATTERN[dtype].itemsize - 1)
+        return [0, 1, 2, 3, 7, top - 1, top, top + 1, 2 * top - 1, 2 * top - 7]
+    values = (0.0, 1.0, 1.5, 3.0, 1 / 3, 65504.0, 1e-40, 1e-310, 1e300, 3e38)
+    codes = exact.encode(dtype, np.array([exact.rounded(dtype, v) for v in values])).tolist()
+    one, inf = codes[1], int(exact.encode(dtype, np.array([np.inf]))[0])
+    sign = 1 << (8 * PATTERN[dtype].itemsize - 1)
+    low = int(exact.encode(dtype, np.array([2.0**-14 if dtype is DType.f16 else 2.0**-126]))[0])
+    codes += [1, 2, 3, low - 1, low, low + 1, one - 1, one + 1, inf - 1, inf, inf + 1]
+    return sorted({code | s for code in codes for s in (0, sign)})
+
+
+# -- two tensors
+
+
+@clause("POLICY-ARITH-1", "CONTEXT-ARITH-1", "CONTEXT-ARITH-2", "NUM-ARITH-1", "NUM-NAN-2")
+@each_arithmetic
+@pytest.mark.parametrize("name", NAMES)
+@given(data=st.data())
+def test_values(impl: Any, ctx: Any, dtype: DType, name: str, data: st.DataObject) -> None:
+    pairs = data.draw(st.lists(st.tuples(patterns(dtype), patterns(dtype)), min_size=1, max_size=40))
+    a, b = (np.array([pair[i] for pair in pairs], PATTERN[dtype]) for i in (0, 1))
+    if dtype in INTEGERS and name == "div":
+        b = np.where(b == 0, b.dtype.type(1), b)
+    wanted = formulas.arithmetic(name, dtype, exact.decode(dtype, a), exact.decode(dtype, b))
+    with constant(impl, ctx, dtype, a) as x, constant(impl, ctx, dtype, b) as y:
+        check(getattr(x, name)(ctx, y), wanted, f"{name} of {dtype.name}", "POLICY-ARITH-1", dtype)
+
+
+@clause("POLICY-ARITH-1")
+@each_arithmetic
+@pytest.mark.parametrize("name", NAMES)
+def test_every_pair_of_edges(impl: Any, ctx: Any, dtype: DType, name: str) -> None:
+    some = edges(dtype)
+    pairs = [pair for pair in product(some, repeat=2) if dtype in REAL or name != "div" or pair[1]]
+    a, b = (np.array([pair[i] for pair in pairs], PATTERN[dtype]) for i in (0, 1))
+    wanted = formulas.arithmetic(name, dtype, exact.decode(dtype, a), exact.decode(dtype, b))
+    with constant(impl, ctx, dtype, a) as x, constant(impl, ctx, dtype, b) as y:
+        check(getattr(x, name)(ctx, y), wanted, f"{name} of {dtype.name}", "POLICY-ARITH-1", dtype)
+
+
+@clause("POLICY-ARITH-1", "ERR-STATE-1")
+@pytest.mark.parametrize("dtype", INTEGERS, ids=lambda d: d.name)
+def test_division_by_zero(impl: Any, ctx: Any, dtype: DType) -> None:
+    kind = impl.Tensor("a", dtype=dtype)
+    with kind.ones(ctx, (40,)) as x, kind.from_slice(ctx, (40,), [1] * 39 + [0]) as y, kind.zeros(ctx, (1,)) as zero:
+        before = state(ctx, x, y, zero)
+        for divisor in (y, zero):
+            assert_raises(DivisionByZero, None, partial(x.div, ctx, divisor))
+        assert state(ctx, x, y, zero) == before
+
+
+@clause("NUM-ENV-2", "POLICY-SAME-1")
+@each_real
+def test_the_callers_environment_changes_nothing(impl: Any, ctx: Any, dtype: DType) -> None:
+    fpenv.needed()
+    codes = np.array(edges(dtype), PATTERN[dtype])
+    one = exact.encode(dtype, np.array([0.1]).astype(np.float16).astype(np.float64))[0]
+    with constant(impl, ctx, dtype, codes) as x, constant(impl, ctx, dtype, np.full(codes.size, one)) as y:
+        calls = {name: partial(getattr(x, name), ctx, y) for name in (*NAMES, "dot")}
+        calls |= {
+            "scale": partial(x.scale, ctx, 0.3),
+            "mean": partial(x.mean, ctx),
+            "add_scalar": partial(x.add_scalar, ctx, 0.3),
+        }
+        wanted = {}
+        for name, call in calls.items():
+            with call() as result:
+                wanted[name] = exact.decode(result.dtype, bits(result))
+        for mode in fpenv.EVERY:
+            for name, call in calls.items():
+                with fpenv.environment(mode):
+                    result = call()
+                check(result, wanted[name], f"{name} of {dtype.name}, {mode}", "NUM-ENV-2")
+
+
+# -- operands aligned by tag
+
+
+@clause("POLICY-TAGS-1")
+@pytest.mark.parametrize("name", NAMES)
+def test_alignment(impl: Any, ctx: Any, name: str) -> None:
+    sizes = {"a": 2, "b": 3, "c": 4}
+    for one, other in product(
+        ((), ("a",), ("b", "a"), ("a", "b", "c")), ((), ("a",), ("a", "b"), ("c",), ("c", "b"), ("d",))
+    ):
+        for shrink in ((), ("a",), ("b",)):
+            left = [1 if tag in shrink else sizes[tag] for tag in one]
+            right = [sizes.get(tag, 5) for tag in other]
+            tags = one + tuple(tag for tag in other if tag not in one)
+            a = np.arange(10, 10 + np.prod(left, dtype=int), dtype=np.int64).reshape(left)
+            b = np.arange(3, 3 + np.prod(right, dtype=int), dtype=np.int64).reshape(right)
+            wide = [_aligned(array, of, tags) for array, of in ((a, one), (b, other))]
+            wanted = formulas.arithmetic(name, DType.i64, *(w.astype(object) for w in wide))
+            with (
+                constant(impl, ctx, DType.i64, a.view(np.uint64), tags=one) as x,
+                constant(impl, ctx, DType.i64, b.view(np.uint64), tags=other) as y,
+            ):
+                result = getattr(x, name)(ctx, y)
+                assert (result.axis_tags, result.shape) == (tags, wanted.shape), f"POLICY-TAGS-1: {one} and {other}"
+                check(result, wanted, f"{name} {one} {left}, {other}", "POLICY-TAGS-1", DType.i64)
+
+
+def _aligned(array: Any, tags: tuple[str, ...], wanted: tuple[str, ...]) -> Any:
+    there = [tag for tag in wanted if tag in tags]
+    return array.transpose([tags.index(tag) for tag in there]).reshape(
+        [array.shape[tags.index(t)] if t in tags else 1 for t in wanted]
+    )
+
+
+@clause("POLICY-TAGS-1", "CONTEXT-OP-1")
+def test_alignment_without_tags(impl: Any, ctx: Any) -> None:
+    for left, right in (((5,), (1,)), ((2, 3), (3,)), ((2, 1), (1, 3)), ((1, 1, 2), (4, 1, 1)), ((2, 3), ()), ((), ())):
+        for one, other in ((left, right), (right, left)):
+            a = np.arange(10, 10 + np.prod(one, dtype=int), dtype=np.float32).reshape(one)
+            b = np.arange(3, 3 + np.prod(other, dtype=int), dtype=np.float32).reshape(other)
+            with (
+                impl.Tensor(len(one)).from_slice(ctx, one, a) as x,
+                impl.Tensor(len(other)).from_slice(ctx, other, b) as y,
+                x.sub(ctx, y) as z,
+            ):
+                assert type(z) is impl.Tensor(max(len(one), len(other)))
+                assert np.asarray(z).tolist() == (a - b).tolist()
+
+
+@clause("POLICY-TAGS-1")
+def test_errors_of_alignment(impl: Any, ctx: Any) -> None:
+    tags = tuple("abcdefgh")
+    with (
+        f32(impl, ctx, np.ones((2, 3))) as x,
+        impl.Tensor(2).ones(ctx, (2, 3)) as n,
+        impl.Tensor("b").ones(ctx, (2,)) as short,
+        impl.Tensor(1).ones(ctx, (2,)) as m,
+        impl.Tensor(*tags).ones(ctx, (1,) * 8) as full,
+        impl.Tensor("i").ones(ctx, (1,)) as ninth,
+    ):
+        before = state(ctx, x, n, short, m, full, ninth)
+        for name in NAMES:
+            for one, other, wrong in (
+                *((x, n, InvalidTag), (n, x, InvalidTag), (x, short, ShapeMismatch), (short, x, ShapeMismatch)),
+                *((n, m, ShapeMismatch), (full, ninth, InvalidShape), (ninth, full, InvalidShape)),
+            ):
+                assert_raises(wrong, None, partial(getattr(one, name), ctx, other), what=f"{name} {one!r} {other!r}")
+        assert state(ctx, x, n, short, m, full, ninth) == before
+
+
+# -- a tensor and a number
+
+
+@clause("POLICY-SCALAR-1", "NUM-PARAM-1")
+@each_real
+@given(data=st.data())
+def test_numbers(impl: Any, ctx: Any, dtype: DType, data: st.DataObject) -> None:
+    codes = data.draw(st.lists(patterns(dtype), min_size=1, max_size=40))
+    number = data.draw(
+        st.one_of(st.floats(allow_nan=False), st.sampled_from((0.1, 1e-46, 3e38, 1e39, -0.0, 1 + 2**-24)))
+    )
+    values = exact.decode(dtype, codes)
+    with constant(impl, ctx, dtype, codes) as x:
+        check(
+            x.scale(ctx, number), formulas.scale(dtype, values, number), f"times {number!r}", "POLICY-SCALAR-1", dtype
+        )
+        check(
+            x.add_scalar(ctx, number),
+            formulas.add_scalar(dtype, values, number),
+            f"plus {number!r}",
+            "POLICY-SCALAR-1",
+            dtype,
+        )
+
+
+@clause("POLICY-SCALAR-1")
+@each_real
+def test_numbers_at_the_edges(impl: Any, ctx: Any, dtype: DType) -> None:
+    codes = edges(dtype)
+    values = exact.decode(dtype, codes)
+    with constant(impl, ctx, dtype, codes) as x:
+        for number in (0.0, -0.0, 1.0, -1.0, 0.1, 1 + 2.0**-11, 1 + 2.0**-8, 3e38, 1e-45, float("inf"), float("nan")):
+            check(x.scale(ctx, number), formulas.scale(dtype, values, number), f"times {number!r}", "POLICY-SCALAR-1")
+            check(
+                x.add_scalar(ctx, number),
+                formulas.add_scalar(dtype, values, number),
+                f"plus {number!r}",
+                "POLICY-SCALAR-1",
+            )
+        before = state(ctx, x)
+        for wrong in ("1", None, 1j, True, [1.0], x):
+            for name in ("scale", "add_scalar"):
+                assert_raises(DTypeMismatch, None, partial(getattr(x, name), ctx, wrong), what=repr(wrong))
+        assert state(ctx, x) == before
+
+
+@clause("POLICY-SCALAR-1")
+def test_results_are_rounded_twice(impl: Any, ctx: Any) -> None:
+    """Products and sums that, rounded to f32, are ties of the narrow dtype that they are not themselves."""
+    for dtype, fraction in ((DType.f16, 10), (DType.bf16, 7)):
+        one = 1 + 2.0**-fraction
+        told_apart = 0
+        for step in range(64):
+            tie = 1.5 + (2 * step + 1) * 2.0 ** -(fraction + 1) % 0.5
+            product, sum_of = exact.rounded(F32, Fraction(tie) / Fraction(one)), exact.rounded(F32, tie - 2.0**-30)
+            small = exact.rounded(dtype, 2.0**-20)
+            for name, x, number in (("scale", one, product), ("add_scalar", small, sum_of)):
+                operation = exact.mul if name == "scale" else exact.add
+                wanted = getattr(formulas, name)(dtype, np.array([x]), number)
+                told_apart += exact.rounded(dtype, operation(DType.f64, x, number)) != wanted[0]
+                with constant(impl, ctx, dtype, exact.encode(dtype, np.array([x]))) as tensor:
+                    check(getattr(tensor, name)(ctx, number), wanted, f"{name} {number!r}", "POLICY-SCALAR-1", dtype)
+        assert told_apart > 10, "the values tell nothing"
+
+
+# -- another dtype
+
+
+@clause("POLICY-TO-1", "BRIDGE-SCALAR-3", "NUM-NAN-1")
+@pytest.mark.parametrize("source", SCALARS, ids=lambda d: d.name)
+@given(data=st.data(), target=st.sampled_from(SCALARS))
+def test_conversions(impl: Any, ctx: Any, source: DType, target: DType, data: st.DataObject) -> None:
+    codes = data.draw(st.lists(patterns(source), min_size=1, max_size=30))
+    with constant(impl, ctx, source, codes) as x, x.to(ctx, target) as y:
+        assert (y.dtype, y.axis_tags, y.as_raw_tensor().buffer == x.as_raw_tensor().buffer) == (target, ("a",), False)
+        wanted = np.array([expected(source, target, code) for code in codes], PATTERN[target])
+        assert_bits(bits(y), wanted, what=f"{source.name} to {target.name}", clause="POLICY-TO-1")
+
+
+# -- dropout
+
+
+@clause("POLICY-DROPOUT-1", "RNG-DROPOUT-1")
+@pytest.mark.parametrize("dtype", [DType.f16, DType.bf16, F32], ids=lambda d: d.name)
+@given(seed=seeds(), p=st.floats(0, 1, width=32, exclude_max=True), data=st.data())
+def test_dropout(impl: Any, ctx: Any, dtype: DType, seed: int, p: float, data: st.DataObject) -> None:
+    codes = data.draw(st.lists(patterns(dtype), min_size=1, max_size=30))
+    array = np.resize(np.array(codes, PATTERN[dtype]), (2, 3, 4))
+    with constant(impl, ctx, dtype, array) as x:
+        wanted = formulas.dropout(dtype, exact.decode(dtype, array), p, seed)
+        check(x.dropout(ctx, p, seed), wanted, f"p={p}, seed={seed}", "POLICY-DROPOUT-1", dtype)
+        with x.permute(ctx, ("c", "a", "b")) as t:
+            turned = formulas.dropout(dtype, exact.decode(dtype, array.transpose(2, 0, 1).copy()), p, seed)
+            check(t.dropout(ctx, p, seed), turned, "of a view", "POLICY-DROPOUT-1", dtype)
+
+
+@clause("POLICY-DROPOUT-1", "RNG-DROPOUT-3")
+def test_errors_of_dropout(impl: Any, ctx: Any) -> None:
+    with f32(impl, ctx, [-1.0, np.inf, np.nan, -0.0]) as x:
+        check(x.dropout(ctx, 0.0, 1), [-1.0, np.inf, np.nan, -0.0], "p = 0", "POLICY-DROPOUT-1")
+        check(x.dropout(ctx, 1 - 2.0**-24, 5), [0.0] * 4, "nearly all", "POLICY-DROPOUT-1")
+        before = state(ctx, x)
+        for p in (1.0, -0.1, float("nan"), 1 - 2.0**-60, float("inf")):
+            assert_raises(InvalidBounds, None, partial(x.dropout, ctx, p, 1), what=str(p))
+        assert_raises(Overflow, None, partial(x.dropout, ctx, 0.5, -1))
+        assert_raises(InvalidInteger, None, partial(x.dropout, ctx, 0.5, 1.0))
+        assert_raises(DTypeMismatch, None, partial(x.dropout, ctx, "0.5", 1))
+        assert state(ctx, x) == before
+
+
+# -- consumed
+
+
+@clause("POLICY-TAKE-1", "TENSOR-TAKE-1")
+def test_taken_in_place(impl: Any, ctx: Any) -> None:
+    other = f32(impl, ctx, [10.0, 20.0], ("b",))
+    takes: tuple[tuple[Callable[[Any], Any], list[float]], ...] = (
+        (lambda x: x.take_scale_no_grad(ctx, 3.0), [3.0, 6.0, 9.0, 12.0]),
+        (lambda x: x.take_add_no_grad(ctx, other), [11.0, 22.0, 13.0, 24.0]),
+        (lambda x: x.take_add_no_grad(ctx, x), [2.0, 4.0, 6.0, 8.0]),
+    )
+    for take, wanted in takes:
+        x = f32(impl, ctx, [[1.0, 2.0], [3.0, 4.0]])
+        place, out = x.as_raw_tensor().buffer.address, ctx.rt.buffers.outstanding_buffers()
+        y = take(x)
+        assert (type(y), y.data_const().tolist()) == (type(x), wanted)
+        raw = y.as_raw_tensor()
+        assert (raw.buffer.address, raw.buffer.refs, ctx.rt.buffers.outstanding_buffers()) == (place, 1, out)
+        for use in (
+            partial(bits, x),
+            partial(x.add, ctx, y),
+            partial(x.take_scale_no_grad, ctx, 2.0),
+            partial(y.add, ctx, x),
+        ):
+            assert_raises(UseAfterDeinit, None, use)
+        x.deinit()
+        x.deinit()
+        assert y.data_const().tolist() == wanted
+        y.deinit()
+    other.deinit()
+
+
+@clause("POLICY-TAKE-1")
+def test_taken_into_a_new_one(impl: Any, ctx: Any) -> None:
+    """A view, one that has views, one at an offset, one that is read-only: the storage is left as it is."""
+    base = f32(impl, ctx, [[1.0, 2.0], [3.0, 4.0]])
+    source = np.arange(1, 5, dtype=np.float32)
+    makers: dict[str, Any] = {
+        "a view": lambda: base.flatten(ctx, "f"),
+        "turned": lambda: base.transpose(ctx, "a", "b"),
+        "a part": lambda: base.narrow(ctx, "a", 1, 1),
+        "repeated": lambda: base.broadcast_to(ctx, (2, 2, 2), ("n", "a", "b")),
+        "read-only": lambda: impl.Tensor("f").from_borrowed_const_slice(ctx, (4,), source),
+    }
+    for name, make in makers.items():
+        doubled: tuple[Callable[[Any], Any], ...] = (
+            lambda x: x.take_scale_no_grad(ctx, 2.0),
+            lambda x: x.take_add_no_grad(ctx, x),
+        )
+        for take in doubled:
+            x = make()
+            wanted = (np.asarray(x) * 2).tolist()
+            y = take(x)
+            assert np.asarray(y).tolist() == wanted, name
+            assert y.as_raw_tensor().buffer != base.as_raw_tensor().buffer
+            assert y.as_raw_tensor().is_contiguous()
+            assert_raises(UseAfterDeinit, None, lambda x=x: x.shape)  # type: ignore[misc]  # bound now
+            y.deinit()
+            assert base.as_raw_tensor().buffer.refs == 1, f"POLICY-TAKE-1: {name} was consumed"
+            assert (base.data_const().tolist(), source.tolist()) == ([1.0, 2.0, 3.0, 4.0], [1.0, 2.0, 3.0, 4.0])
+    x = f32(impl, ctx, [1.0, 2.0])
+    kept = np.asarray(x)
+    with x.take_scale_no_grad(ctx, 2.0) as y:
+        assert (kept.tolist(), y.data_const().tolist()) == ([1.0, 2.0], [2.0, 4.0]), "an array pins what it shows"
+    base.deinit()
+    del kept
+
+
+@clause("POLICY-TAKE-1")
+def test_other_shares_storage(impl: Any, ctx: Any) -> None:
+    x = impl.Tensor("a", "b").from_slice(ctx, (2, 2), [1, 2, 3, 4])
+    with x.transpose(ctx, "a", "b") as t, x.take_add_no_grad(ctx, t) as y:
+        assert np.asarray(y).tolist() == [[2.0, 4.0], [6.0, 8.0]], "aligned by tag, t is x"
+    with impl.Tensor("a", "b").from_slice(ctx, (2, 2), [1, 2, 3, 4]) as base:
+        x, other = base.narrow(ctx, "a", 0, 1), base.narrow(ctx, "a", 1, 1)
+        with x.take_add_no_grad(ctx, other) as y:
+            assert y.data_const().tolist() == [4.0, 6.0]
+            assert base.data_const().tolist() == [1.0, 2.0, 3.0, 4.0]
+        other.deinit()
+
+
+@clause("POLICY-TAKE-1", "ERR-STATE-1")
+def test_what_cannot_be_taken(impl: Any, ctx: Any) -> None:
+    with f32(impl, ctx, [[1.0, 2.0], [3.0, 4.0]]) as x, f32(impl, ctx, [1.0, 2.0], grad=True) as w:
+        with (
+            impl.Tensor("c").ones(ctx, (2,)) as c,
+            impl.Tensor("a", "c").ones(ctx, (2, 1)) as ac,
+            impl.Tensor("b").ones(ctx, (3,)) as b,
+        ):
+            before = state(ctx, x, w, c, b)
+            for other, wrong in (
+                (c, InvalidTag),
+                (ac, InvalidTag),
+                (b, ShapeMismatch),
+                (w, GradientsTracked),
+                (2.0, DTypeMismatch),
+            ):
+                assert_raises(wrong, None, partial(x.take_add_no_grad, ctx, other), what=repr(other))
+            for wrong_number in ("2", None):
+                assert_raises(DTypeMismatch, None, partial(x.take_scale_no_grad, ctx, wrong_number))
+            assert_raises(GradientsTracked, None, partial(w.take_scale_no_grad, ctx, 2.0))
+            assert_raises(GradientsTracked, None, partial(w.take_add_no_grad, ctx, w))
+            assert state(ctx, x, w, c, b) == before
+        with ctx.exec_scope():
+            y = x.add(ctx, x)
+            for call in (lambda: y.take_scale_no_grad(ctx, 2.0), lambda: y.take_add_no_grad(ctx, y)):
+                assert_raises(ActiveExecScopeUnsupported, "POLICY-TAKE-1", call)
+            assert (y.scope_owned, y.data_const().tolist()) == (True, [2.0, 4.0, 6.0, 8.0])
+            z = f32(impl, ctx, [1.0, 2.0]).take_scale_no_grad(ctx, 2.0)
+            assert z.data_const().tolist() == [2.0, 4.0]
+            assert z.scope_owned, "FACADE-OWN-2: a result of f32 under a scope is the scope's"
+
+
+@clause("POLICY-TAKE-1")
+@given(data=st.data())
+def test_taken_values(impl: Any, ctx: Any, data: st.DataObject) -> None:
+    codes = data.draw(st.lists(patterns(F32), min_size=6, max_size=6))
+    few = data.draw(st.lists(patterns(F32), min_size=3, max_size=3))
+    number = data.draw(st.floats(allow_nan=False))
+    a, b = (exact.decode(F32, v) for v in (codes, few))
+    x = constant(impl, ctx, F32, codes, (2, 3))
+    check(
+        x.take_scale_no_grad(ctx, number), formulas.scale(F32, a.reshape(2, 3), number), "scaled", "POLICY-TAKE-1", F32
+    )
+    with constant(impl, ctx, F32, few, tags=("b",)) as y:
+        x = constant(impl, ctx, F32, codes, (2, 3))
+        check(
+            x.take_add_no_grad(ctx, y),
+            formulas.arithmetic("add", F32, a.reshape(2, 3), b),
+            "added",
+            "POLICY-TAKE-1",
+            F32,
+        )
+
+
+@clause("POLICY-SAME-1")
+def test_noise_is_what_it_says(impl: Any, ctx: Any) -> None:
+    """What the other tests draw survives the way in and out."""
+    for dtype in SCALARS:
+        codes = pattern_noise(dtype, (3, 5))
+        with constant(impl, ctx, dtype, codes) as x:
+            assert_bits(bits(x), codes, clause="POLICY-SAME-1")
