@@ -49,6 +49,7 @@ nitpick_ignore = [
     # words of numpydoc parameter lines
     ("py:class", "array"),
     ("py:class", "buffer"),
+    ("py:class", "callable"),
     ("py:class", "float32"),
     ("py:class", "integers"),
     ("py:class", "ndarray"),
@@ -60,6 +61,11 @@ nitpick_ignore = [
 nitpick_ignore_regex = [
     (r"py:(class|obj|data)", r"(numpy|np|npt|collections|typing|typing_extensions|ctypes)\..*"),
     (r"py:class", r"(AnyArray|ScalarValue|CData)"),
+    # what a type is called in a signature, and parts that are put together to one class
+    (r"py:class", r"(RawTensor|Storage|storage|tensor|Tag|ShapeLike|Values|Selection|Memory|Allocator)"),
+    (r"py:class", r".* .*"),  # a type that is said in words
+    (r"py:class", r"fucina\.fast\..*(Task|PreparedTensor|ScratchLease|ScratchView|Runtime)"),
+    (r"py:class", r"contextlib\..*"),
 ]
 
 

@@ -25,7 +25,7 @@ __all__ = [
 ]
 
 vector_max_threads: int = lib.fc_max_threads()
-"""The most participants that a team may have: the build option ``max_threads`` (clause TEAM-SIZE-1)."""
+"""The most participants that a team may have, the build option ``max_threads`` (clause TEAM-SIZE-1)."""
 
 vector_matmul_work_threshold: int = 1 << 18
 """Multiply-adds from which on a matrix product goes to the team (clause TEAM-BULK-2)."""

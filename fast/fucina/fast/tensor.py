@@ -206,7 +206,7 @@ class RawTensor(Interchange):
 
         Parameters
         ----------
-        buffer : BufferOf(dtype)
+        buffer : a storage of this dtype
             With at least as many elements as the shape has.
         shape : sequence of int
             Its sizes.
