@@ -9,7 +9,17 @@ from fucina.fast import _formulas as formulas
 from fucina.fast._accelerate import of_bits
 from fucina.fast._arguments import cast_pattern, double, pattern
 from fucina.fast._context_core import contexts
-from fucina.fast._facade_core import checked_count, kept, on_context, operand, require_dtype, result, tracks
+from fucina.fast._facade_core import (
+    Pending,
+    checked_count,
+    fresh,
+    kept,
+    on_context,
+    operand,
+    require_dtype,
+    result,
+    tracks,
+)
 from fucina.fast._facade_indices import indices_of
 from fucina.fast._facade_operations import require_same_dtype
 from fucina.fast._facade_products import Products
@@ -80,7 +90,7 @@ class Composed(Products):
             kind, at, others = self._composed("nll_loss", axis, clause)
             shape = checked_count(self._raw_shape, clause)
             _require_targets(kind, tuple(shape[k] for k in others), others, found, at, clause)
-            found.below(shape[at], clause)
+            found.require_below(shape[at], clause)
             if not isinstance(reduction, str) or reduction not in ("mean", "sum", "none"):
                 raise InvalidBounds(f'reduction must be "mean", "sum" or "none", got {shown(reduction)}', clause=clause)
             tracked = _require_scope(ctx, self._node)
@@ -125,13 +135,13 @@ class Composed(Products):
         small = _single("eps", eps)
         shape = checked_count(self._raw_shape, clause)
         tracked = _require_scope(ctx, self._node)
-        raw = ctx._rt.new(DType.f32, shape)
-        with formulas.norm_factor(ctx, self.as_raw_tensor(), at, small) as factor:
-            contexts.pointwise(_MUL, self, factor, raw, False)
-        node = None
-        if tracked:
-            node = Node(shape, (self._node,), (self._clone_view(),), formulas.NORM, (at, small))
-        return result(ctx, kind, raw, node)
+        with fresh(ctx, DType.f32, shape) as raw:
+            with formulas.norm_factor(ctx, self.as_raw_tensor(), at, small) as factor:
+                contexts.pointwise(_MUL, self, factor, raw, False)
+            node = None
+            if tracked:
+                node = Node(shape, (self._node,), (self._clone_view(),), formulas.NORM, (at, small))
+            return result(ctx, kind, raw, node)
 
     @on_context
     def cosine_similarity(self, ctx: Any, other: Any, axis: Tag, eps: float = 1e-8) -> Tensor:
@@ -247,7 +257,7 @@ def _all(ctx: Any, raw: RawTensor, n: int | None) -> RawTensor:
         made: RawTensor = ctx._rt.new(DType.f32, (1,))
         contexts.sum_axes(raw, (1 << len(raw.shape)) - 1, made)
     if n is not None:
-        mean_of(ctx, made, n)
+        mean_of(made, n)
     return made
 
 
@@ -256,8 +266,8 @@ def _cosines(ctx: Any, x: RawTensor, y: RawTensor, at: int, eps: float) -> RawTe
 
     Clauses: POLICY-COSINE-1
     """
-    made = formulas.sum_of_products(ctx, x, y, at)
     with (
+        Pending(formulas.sum_of_products(ctx, x, y, at)) as made,
         formulas.sum_of_products(ctx, x, x, at) as sx,
         formulas.sum_of_products(ctx, y, y, at) as sy,
         ctx._rt.new(DType.f32, tuple(made.shape)) as p,
@@ -267,4 +277,4 @@ def _cosines(ctx: Any, x: RawTensor, y: RawTensor, at: int, eps: float) -> RawTe
         contexts.pointwise(_MUL, p, sx, p, False)
         contexts.max_scalar(p, eps, sy)
         contexts.pointwise(_DIV, made, sy, made, False)
-    return made
+        return made

@@ -15,6 +15,8 @@ from fucina.spec.errors import DTypeMismatch, InvalidDType, InvalidShape
 from fucina.spec.types import GEOMETRY, DType, DTypeKind
 
 if TYPE_CHECKING:
+    from types import TracebackType
+
     from fucina.fast.facade import Tensor
     from fucina.fast.tensor import RawTensor
 
@@ -24,8 +26,10 @@ __all__ = [
     "PLAIN",
     "TRACKED",
     "Part",
+    "Pending",
     "constructor",
     "dims_of",
+    "fresh",
     "handed",
     "kept",
     "on_context",
@@ -180,6 +184,40 @@ def tracks(ctx: Any, dtype: DType, *nodes: Any) -> bool:
     return dtype in TRACKED and any(node is not None for node in nodes) and not ctx._tracking(0)
 
 
+class Pending:
+    """A raw tensor for the length of a ``with`` block: given back at once where that raises.
+
+    Left to the garbage collector, it would live as long as the traceback, and with it the exception.
+
+    Clauses: FACADE-CTX-1
+    """
+
+    __slots__ = ("raw",)
+
+    def __init__(self, raw: RawTensor) -> None:
+        self.raw = raw
+
+    def __enter__(self) -> RawTensor:
+        return self.raw
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if kind is not None:
+            self.raw._deinit_replaced()
+
+
+def fresh(ctx: Any, dtype: DType, dims: tuple[int, ...]) -> Pending:
+    """Return room for a result.
+
+    Raises
+    ------
+    OutOfMemory
+        There is none.
+    """
+    return Pending(ctx._rt.new(dtype, dims))
+
+
 def result(ctx: Any, kind: Any, raw: RawTensor, node: Any = None, *, reserved: bool = False) -> Tensor:
     """Return a tensor that takes over a raw one; the innermost scope adopts it where it is of f32 or has a node.
 
@@ -201,7 +239,11 @@ def result(ctx: Any, kind: Any, raw: RawTensor, node: Any = None, *, reserved: b
     """
     made = handles.facade_over(kind, ctx, ctx._rt.traced(raw), node, False)
     if (node is not None or kind.dtype is DType.f32) and ctx._rt.scopes.marks:
-        ctx._rt.scopes.adopt_result(made, reserved=reserved)
+        try:
+            ctx._rt.scopes.adopt_result(made, reserved=reserved)
+        except BaseException:
+            made.deinit()
+            raise
     return cast("Tensor", made)
 
 

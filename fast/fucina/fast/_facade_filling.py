@@ -10,7 +10,7 @@ import numpy as np
 from fucina.fast import rng
 from fucina.fast._arguments import cast_pattern, double, integer, pattern, u64
 from fucina.fast._context_core import contexts
-from fucina.fast._facade_core import checked_count, constructor
+from fucina.fast._facade_core import checked_count, constructor, fresh
 from fucina.fast._facade_indices import indices_of
 from fucina.fast._facade_making import Making, sized
 from fucina.fast._shown import double_shown, integer_shown
@@ -168,9 +168,10 @@ class Filling(Making):
             elif kind.rank != 2:
                 raise InvalidShape(f"of a sequence, the type must have two axes, got {kind!r}", clause=clause)
             dims = sized(kind, (*found.shape, classes), clause)
-            words = found.below(dims[-1], clause)
+            found.require_below(dims[-1], clause)
             made: RawTensor = ctx._filled(dims, DType.f32, 0)
-            made._patterns().reshape(-1, dims[-1])[np.arange(words.size), words] = _ONE
+            flat = found.flat()
+            made._patterns().reshape(-1, dims[-1])[np.arange(flat.size), flat] = _ONE
             return made
 
     # -- random: each is what a fill of the chapter rng writes
@@ -358,14 +359,13 @@ def _progression(ctx: Any, count: int, start: float, step: float) -> RawTensor:
     Clauses: FACADE-NEW-5
     """
     checked_count((count,), "FACADE-NEW-5")
-    made: RawTensor = ctx._rt.new(DType.f32, (count,))
-    with ctx._rt.new(DType.f32, (count,)) as steps:
+    with fresh(ctx, DType.f32, (count,)) as made, ctx._rt.new(DType.f32, (count,)) as steps:
         with ctx._rt.new(DType.i64, (count,)) as places:
             places._patterns()[:] = np.arange(count, dtype=np.uint64)
             contexts.convert(places, steps)
         contexts.scale(steps, step, steps, False)
         contexts.add_scalar(steps, start, made)
-    return made
+        return made
 
 
 def _drawn(ctx: Any, kind: TensorType, shape: Any, fill: Callable[[Any], None]) -> RawTensor:

@@ -9,7 +9,7 @@ import numpy as np
 from fucina.fast._arguments import whole
 from fucina.fast._buffers import buffer_of
 from fucina.fast._context_core import contexts
-from fucina.fast._facade_core import INTEGERS, operand, require_dtype
+from fucina.fast._facade_core import INTEGERS, fresh, operand, require_dtype
 from fucina.fast._objects import handles
 from fucina.fast._shown import integer_shown, shown
 from fucina.fast.tensor import TensorOf
@@ -62,20 +62,28 @@ class Indices:
     ) -> None:
         self.words.deinit()
 
-    def below(self, end: int, clause: str) -> npt.NDArray[np.int64]:
-        """Return the indices, flat, each in [0, end).
+    def flat(self) -> npt.NDArray[np.int64]:
+        """Return a copy of the indices, in row-major order."""
+        return np.array(self.words.data_const(), np.int64)
+
+    def require_below(self, end: int, clause: str) -> None:
+        """Refuse indices that do not lie in [0, end).
 
         Raises
         ------
         IndexOutOfBounds
-            One is not.
+            One is outside.
         """
+        found = self._first_outside(end)
+        if found is not None:
+            raise _outside(end, *found, clause)
+
+    def _first_outside(self, end: int) -> tuple[int, int] | None:
+        """Return place and value of the first index outside; no array of the storage outlives the call."""
         flat: npt.NDArray[np.int64] = self.words.data_const()
         outside = (flat < 0) | (flat >= min(end, _TOP))
-        if outside.any():
-            first = int(outside.argmax())
-            raise _outside(end, first, int(flat[first]), clause)
-        return flat
+        first = int(outside.argmax())
+        return (first, int(flat[first])) if outside[first] else None
 
     def saved(self) -> RawTensor:
         """Return a raw tensor of them for a node, with a reference of its own.
@@ -111,9 +119,11 @@ def indices_of(ctx: Any, value: Any, clause: str) -> Indices:
     if issubclass(type(value), handles.Facade):
         given = operand("indices", value, clause)
         require_dtype("indices", given.dtype, INTEGERS)
-        words: RawTensor = ctx._rt.new(DType.i64, given._raw_shape)
-        contexts.convert(given, words)
-        return Indices(given, tuple(given.shape), words)
+        if given.dtype is DType.i64 and given._is_contiguous():
+            return Indices(given, tuple(given.shape), given._clone_view())
+        with fresh(ctx, DType.i64, given._raw_shape) as words:
+            contexts.convert(given, words)
+            return Indices(given, tuple(given.shape), words)
     if issubclass(type(value), handles.Tensor):
         raise DTypeMismatch(f"indices must be a tensor with tags or a sequence, got {shown(value)}", clause=clause)
     numbers = _listed(value, clause)

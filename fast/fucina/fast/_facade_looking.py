@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, cast
 
+import numpy as np
+
 from fucina.fast._facade_core import Part
 from fucina.fast._facade_types import TensorType, axis_of
 from fucina.fast._objects import handles
 from fucina.fast._shown import shown, tuple_shown
-from fucina.fast.geometry import element
+from fucina.fast.geometry import element, storage
 from fucina.fast.tensor import TensorOf
 from fucina.fast.values import F8E4M3, F8E5M2, Bf16
-from fucina.spec.errors import DTypeMismatch, InvalidShape, NotCopyable
+from fucina.spec.errors import DTypeMismatch, InvalidDataLength, InvalidShape, NotCopyable
 from fucina.spec.types import DType
 
 if TYPE_CHECKING:
@@ -191,9 +193,13 @@ def restored(kind: Any, shape: Any, elements: Any) -> Tensor:
 
     Clauses: FACADE-COPY-1
     """
+    clause = "FACADE-COPY-1"
     if not isinstance(kind, TensorType) or not kind.is_made():
-        raise DTypeMismatch(f"kind must be a type of tensors, got {shown(kind)}", clause="FACADE-COPY-1")
+        raise DTypeMismatch(f"kind must be a type of tensors, got {shown(kind)}", clause=clause)
     if len(tuple(shape)) != kind.rank:
-        raise InvalidShape(f"shape must have {kind.rank} entries, got {len(tuple(shape))}", clause="FACADE-COPY-1")
-    raw = TensorOf(kind.dtype).from_storage_slice(shape if kind.rank else (1,), elements)
+        raise InvalidShape(f"shape must have {kind.rank} entries, got {len(tuple(shape))}", clause=clause)
+    if not isinstance(elements, bytes) or len(elements) % storage(kind.dtype).itemsize:
+        raise InvalidDataLength(f"elements must be the bytes of whole elements, got {shown(elements)}", clause=clause)
+    values = np.frombuffer(elements, storage(kind.dtype))
+    raw = TensorOf(kind.dtype).from_storage_slice(shape if kind.rank else (1,), values)
     return cast("Tensor", handles.facade_over(kind, None, raw, None, False))

@@ -16,6 +16,7 @@ from fucina.fast._facade_core import (
     PLAIN,
     TRACKED,
     checked_count,
+    fresh,
     on_context,
     operand,
     require_dtype,
@@ -41,6 +42,8 @@ from fucina.spec.runtime import MAX_RANK
 from fucina.spec.types import DType
 
 if TYPE_CHECKING:
+    from types import TracebackType
+
     from fucina.fast.facade import Tensor
     from fucina.fast.tensor import RawTensor
 
@@ -96,9 +99,9 @@ class Operations(Views):
         require_dtype("scale", self.dtype, FLOATS)
         factor = factor_of(number)
         checked_count(self._raw_shape, "POLICY-SCALAR-1")
-        raw = ctx._rt.new(self.dtype, self._raw_shape)
-        contexts.scale(self, factor, raw, False)
-        return self._viewed(ctx, type(self), raw, formulas.SCALE, factor)
+        with fresh(ctx, self.dtype, self._raw_shape) as raw:
+            contexts.scale(self, factor, raw, False)
+            return self._viewed(ctx, type(self), raw, formulas.SCALE, factor)
 
     @on_context
     def add_scalar(self, ctx: Any, number: float) -> Tensor:
@@ -123,9 +126,9 @@ class Operations(Views):
         require_dtype("add_scalar", self.dtype, FLOATS)
         term = factor_of(number)
         checked_count(self._raw_shape, "POLICY-SCALAR-1")
-        raw = ctx._rt.new(self.dtype, self._raw_shape)
-        contexts.add_scalar(self, term, raw)
-        return self._viewed(ctx, type(self), raw, formulas.ADD_SCALAR)
+        with fresh(ctx, self.dtype, self._raw_shape) as raw:
+            contexts.add_scalar(self, term, raw)
+            return self._viewed(ctx, type(self), raw, formulas.ADD_SCALAR)
 
     # -- conversion and dropout
 
@@ -156,15 +159,15 @@ class Operations(Views):
                 clause="POLICY-TO-1",
             )
         shape = checked_count(self._raw_shape, "POLICY-TO-1")
-        raw = ctx._rt.new(target, shape)
-        if self.dtype in PLAIN:
-            contexts.convert(self, raw)
-        else:
-            quant.dequantize(self.dtype, self.data_const(), out=raw.data())
-        node = None
-        if tracks(ctx, target, self._node):
-            node = Node(shape, (self._node,), (), formulas.TO, ())
-        return result(ctx, kind_of(self._names, self.rank, target), raw, node)
+        with fresh(ctx, target, shape) as raw:
+            if self.dtype in PLAIN:
+                contexts.convert(self, raw)
+            else:
+                quant.dequantize(self.dtype, self.data_const(), out=raw.data())
+            node = None
+            if tracks(ctx, target, self._node):
+                node = Node(shape, (self._node,), (), formulas.TO, ())
+            return result(ctx, kind_of(self._names, self.rank, target), raw, node)
 
     @on_context
     def dropout(self, ctx: Any, p: float, seed: int) -> Tensor:
@@ -196,9 +199,9 @@ class Operations(Views):
         chance, key = double("p", p), u64("seed", seed)
         shape = checked_count(self._raw_shape, "POLICY-DROPOUT-1")
         rng.dropout_scale(chance)
-        raw = ctx._rt.new(self.dtype, shape)
-        contexts.dropout(self, key, chance, raw)
-        return self._viewed(ctx, type(self), raw, formulas.DROPOUT, key, chance)
+        with fresh(ctx, self.dtype, shape) as raw:
+            contexts.dropout(self, key, chance, raw)
+            return self._viewed(ctx, type(self), raw, formulas.DROPOUT, key, chance)
 
     # -- consuming
 
@@ -230,20 +233,20 @@ class Operations(Views):
         found = operand("other", other, clause)
         require_dtype("take_add_no_grad", self.dtype, _F32)
         require_same_dtype(self, found)
-        kind, mine, its = _aligned(cast(TensorType, type(self)), cast(TensorType, type(found)))
+        kind, _, its = _aligned(cast(TensorType, type(self)), cast(TensorType, type(found)))
         if kind is not type(self):
             raise InvalidTag(f"other must have tags of {self.axis_tags}, got {found.axis_tags}", clause=clause)
         shape = self._raw_shape
-        given, steps = widened(found, its)
-        if any(n not in (1, m) for m, n in zip(shape, given, strict=False)):
-            raise ShapeMismatch(
-                f"other must have sizes that are equal to those of {tuple_shown(self.shape)} or 1, got "
-                f"{tuple_shown(found.shape)}",
-                clause=clause,
-            )
-        self._require_takable(found, clause)
-        term = found if its == mine or not its else found._view(given, steps, found._raw_offset)
-        return _taken(self, ctx, lambda out, at: contexts.pointwise(_ADD, self, term, out, at))
+        with _Along(found, its) as (term, given):
+            if any(n not in (1, m) for m, n in zip(shape, given, strict=True)):
+                raise ShapeMismatch(
+                    f"other must have sizes that are equal to those of {tuple_shown(self.shape)} or 1, got "
+                    f"{tuple_shown(found.shape)}",
+                    clause=clause,
+                )
+            self._require_takable(found, clause)
+            checked_count(shape, clause)
+            return _taken(self, ctx, lambda out, at: contexts.pointwise(_ADD, self, term, out, at))
 
     @on_context
     def take_scale_no_grad(self, ctx: Any, number: float) -> Tensor:
@@ -287,8 +290,8 @@ def _taken(x: Operations, ctx: Any, compute: Any) -> Tensor:
             compute(x, True)
             raw = x._consumed()
         else:
-            raw = ctx._rt.new(x.dtype, x._raw_shape)
-            compute(raw, False)
+            with fresh(ctx, x.dtype, x._raw_shape) as raw:
+                compute(raw, False)
             x._deinit_replaced()
     except BaseException:
         if open_scope:
@@ -364,25 +367,52 @@ def _binary(x: Tensor, ctx: Any, operation: int, other: Any) -> Tensor:
     require_dtype(_NAMES[operation], dtype, _NUMBERS)
     require_same_dtype(x, y)
     kind, left, right = _aligned(cast(TensorType, type(x)), cast(TensorType, type(y)))
-    a, a_shape = _along(x, left)
-    b, b_shape = _along(y, right)
-    shape = _together(a_shape, b_shape, clause)
-    if operation == _DIV and dtype in INTEGERS and contexts.has_zero(b):
-        raise DivisionByZero("other must have no 0 among its integers", clause="POLICY-ARITH-1")
-    raw = ctx._rt.new(dtype, shape)
-    contexts.pointwise(operation, a, b, raw, False)
-    node = None
-    if tracks(ctx, dtype, x._node, y._node):
-        node = _noted(operation, shape, (x, a, left), (y, b, right))
-    return result(ctx, kind, raw, node)
+    with _Along(x, left) as (a, a_shape), _Along(y, right) as (b, b_shape):
+        shape = _together(a_shape, b_shape, clause)
+        if operation == _DIV and dtype in INTEGERS and contexts.has_zero(b):
+            raise DivisionByZero("other must have no 0 among its integers", clause="POLICY-ARITH-1")
+        return _computed(ctx, operation, kind, shape, (x, a, left), (y, b, right))
 
 
-def _along(x: Tensor, places: Places) -> tuple[Any, tuple[int, ...]]:
-    """Return a tensor with its axes at the places of the result's, and its shape there."""
-    if places == tuple(range(x.rank)):
-        return x, x._raw_shape
-    shape, strides = widened(x, places)
-    return x._view(shape, strides, x._raw_offset), shape
+def _computed(
+    ctx: Any,
+    operation: int,
+    kind: type[Tensor],
+    shape: tuple[int, ...],
+    left: tuple[Tensor, Any, Places],
+    right: tuple[Tensor, Any, Places],
+) -> Tensor:
+    (x, a, _), (y, b, _) = left, right
+    dtype = x.dtype
+    with fresh(ctx, dtype, shape) as raw:
+        contexts.pointwise(operation, a, b, raw, False)
+        node = None
+        if tracks(ctx, dtype, x._node, y._node):
+            node = _noted(operation, shape, left, right)
+        return result(ctx, kind, raw, node)
+
+
+class _Along:
+    """A tensor with its axes at the places of the result's, and its shape there, for the length of a block."""
+
+    __slots__ = ("given", "shape", "view")
+
+    def __init__(self, x: Tensor, places: Places) -> None:
+        self.given: Any = x
+        self.view: Any = x
+        self.shape = x._raw_shape
+        if places != tuple(range(x.rank)):
+            self.shape, strides = widened(x, places)
+            self.view = x._view(self.shape, strides, x._raw_offset)
+
+    def __enter__(self) -> tuple[Any, tuple[int, ...]]:
+        return self.view, self.shape
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self.view is not self.given:
+            self.view.deinit()
 
 
 def _together(a: tuple[int, ...], b: tuple[int, ...], clause: str) -> tuple[int, ...]:

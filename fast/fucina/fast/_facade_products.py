@@ -8,7 +8,17 @@ from typing import TYPE_CHECKING, Any, cast
 from fucina.fast import _formulas as formulas
 from fucina.fast import quant
 from fucina.fast._context_core import contexts
-from fucina.fast._facade_core import FLOATS, PLAIN, checked_count, on_context, operand, require_dtype, result, tracks
+from fucina.fast._facade_core import (
+    FLOATS,
+    PLAIN,
+    checked_count,
+    fresh,
+    on_context,
+    operand,
+    require_dtype,
+    result,
+    tracks,
+)
 from fucina.fast._facade_indices import indices_of
 from fucina.fast._facade_operations import require_same_dtype
 from fucina.fast._facade_reductions import Reductions
@@ -67,18 +77,18 @@ class Products(Reductions):
             if rank > MAX_RANK:
                 raise InvalidShape(f"the result would have {rank} axes, more than {MAX_RANK}", clause=clause)
             shape = self._raw_shape
-            words = found.below(shape[0], clause)
+            found.require_below(shape[0], clause)
             dims = checked_count((*found.shape, *shape[1:]) or (1,), clause)
             dtype = self.dtype if self.dtype in PLAIN else DType.f32
-            raw = ctx._rt.new(dtype, dims)
-            if self.dtype in PLAIN:
-                contexts.gather_rows(self, found.words, raw)
-            else:
-                quant.dequantize_rows(self.dtype, self.data_const(), shape[1], words, out=raw.data())
-            node = None
-            if tracks(ctx, dtype, self._node):
-                node = Node(dims, (self._node,), (found.saved(),), formulas.ROWS, (shape,))
-            return result(ctx, kind_of(names, rank, dtype), raw, node)
+            with fresh(ctx, dtype, dims) as raw:
+                if self.dtype in PLAIN:
+                    contexts.gather_rows(self, found.words, raw)
+                else:
+                    quant.dequantize_rows(self.dtype, self.data_const(), shape[1], found.flat(), out=raw.data())
+                node = None
+                if tracks(ctx, dtype, self._node):
+                    node = Node(dims, (self._node,), (found.saved(),), formulas.ROWS, (shape,))
+                return result(ctx, kind_of(names, rank, dtype), raw, node)
 
     def _names_of_rows(self, indices: TensorType | None) -> Names:
         """Return the names of the axes of rows: the indices' in place of the first.
@@ -149,18 +159,18 @@ class Products(Reductions):
         checked_count(a_shape, clause)
         checked_count(b_shape, clause)
         dims = checked_count((*(a_shape[k] for k in mine), *(b_shape[k] for k in yours)) or (1,), clause)
-        raw = ctx._rt.new(self.dtype, dims)
-        with _matrix(ctx, self, mine, at, False) as a, _matrix(ctx, found, yours, its_at, True) as b:
-            contexts.matmul(a, b, raw)
-        node = None
-        if tracks(ctx, self.dtype, self._node, found._node):
-            saved = (
-                self._clone_view() if found._node is not None else None,
-                found._clone_view() if self._node is not None else None,
-            )
-            constants = (a_shape, b_shape, at, its_at)
-            node = Node(dims, (self._node, found._node), saved, formulas.DOT, constants)
-        return result(ctx, kind_of(names, rank, self.dtype), raw, node)
+        with fresh(ctx, self.dtype, dims) as raw:
+            with _matrix(ctx, self, mine, at, False) as a, _matrix(ctx, found, yours, its_at, True) as b:
+                contexts.matmul(a, b, raw)
+            node = None
+            if tracks(ctx, self.dtype, self._node, found._node):
+                saved = (
+                    self._clone_view() if found._node is not None else None,
+                    found._clone_view() if self._node is not None else None,
+                )
+                constants = (a_shape, b_shape, at, its_at)
+                node = Node(dims, (self._node, found._node), saved, formulas.DOT, constants)
+            return result(ctx, kind_of(names, rank, self.dtype), raw, node)
 
 
 def _others(rank: int, at: int) -> tuple[int, ...]:

@@ -14,6 +14,7 @@ from fucina.fast._facade_core import (
     FLOATS,
     INTEGERS,
     checked_count,
+    fresh,
     handed,
     kept,
     on_context,
@@ -184,9 +185,9 @@ class Reductions(Operations):
         kind, at = self._ordered("argmax", axis, "POLICY-ARGMAX-1")
         shape = checked_count(self._raw_shape, "POLICY-ARGMAX-1")
         left = tuple(k for k in range(kind.rank) if k != at)
-        raw = ctx._rt.new(DType.i64, tuple(shape[k] for k in left) or (1,))
-        contexts.argmax(self, at, raw)
-        return result(ctx, kept(kind, left, DType.i64), raw)
+        with fresh(ctx, DType.i64, tuple(shape[k] for k in left) or (1,)) as raw:
+            contexts.argmax(self, at, raw)
+            return result(ctx, kept(kind, left, DType.i64), raw)
 
     @on_context
     def argsort(self, ctx: Any, axis: Tag, descending: bool = False) -> Tensor:
@@ -209,9 +210,9 @@ class Reductions(Operations):
         Clauses: POLICY-SORT-1, POLICY-CONST-1
         """
         kind, at = self._ordered("argsort", axis, "POLICY-SORT-1")
-        raw = ctx._rt.new(DType.i64, checked_count(self._raw_shape, "POLICY-SORT-1"))
-        contexts.argsort(self, at, bool(descending), raw)
-        return result(ctx, kept(kind, range(kind.rank), DType.i64), raw)
+        with fresh(ctx, DType.i64, checked_count(self._raw_shape, "POLICY-SORT-1")) as raw:
+            contexts.argsort(self, at, bool(descending), raw)
+            return result(ctx, kept(kind, range(kind.rank), DType.i64), raw)
 
     @on_context
     def sort(self, ctx: Any, axis: Tag, descending: bool = False) -> Selection:
@@ -221,10 +222,10 @@ class Reductions(Operations):
         """
         kind, at = self._ordered("sort", axis, "POLICY-SORT-1")
         shape = checked_count(self._raw_shape, "POLICY-SORT-1")
-        values, indices = _pair(ctx, self.dtype, shape)
-        contexts.argsort(self, at, bool(descending), indices)
-        contexts.sort(self, at, bool(descending), values)
-        return _selection(ctx, kind, values, indices)
+        with fresh(ctx, self.dtype, shape) as values, fresh(ctx, DType.i64, shape) as indices:
+            contexts.argsort(self, at, bool(descending), indices)
+            contexts.sort(self, at, bool(descending), values)
+            return _selection(ctx, kind, values, indices)
 
     @on_context
     def top_k(self, ctx: Any, axis: Tag, k: int) -> Selection:
@@ -258,19 +259,10 @@ class Reductions(Operations):
             raise EmptySelection("k must be at least 1, got 0", clause=clause)
         if not 0 < count <= shape[at]:
             raise IndexOutOfBounds(f"k must lie in [1, {shape[at]}], got {integer_shown(count)}", clause=clause)
-        values, indices = _pair(ctx, self.dtype, (*shape[:at], count, *shape[at + 1 :]))
-        contexts.top_k(self, at, count, values, indices)
-        return _selection(ctx, kind, values, indices)
-
-
-def _pair(ctx: Any, dtype: DType, shape: tuple[int, ...]) -> tuple[RawTensor, RawTensor]:
-    """Return room for values and for indices."""
-    values = ctx._rt.new(dtype, shape)
-    try:
-        return values, ctx._rt.new(DType.i64, shape)
-    except BaseException:
-        values.deinit()
-        raise
+        dims = (*shape[:at], count, *shape[at + 1 :])
+        with fresh(ctx, self.dtype, dims) as values, fresh(ctx, DType.i64, dims) as indices:
+            contexts.top_k(self, at, count, values, indices)
+            return _selection(ctx, kind, values, indices)
 
 
 def _selection(ctx: Any, kind: TensorType, values: RawTensor, indices: RawTensor) -> Selection:
@@ -292,7 +284,7 @@ def _number(n: int, dtype: DType) -> RawTensor:
     return TensorOf(dtype).scalar(float(n))
 
 
-def mean_of(ctx: Any, total: RawTensor, n: int) -> None:
+def mean_of(total: RawTensor, n: int) -> None:
     """Divide sums by the number of elements that went into each.
 
     Clauses: POLICY-MEAN-1
@@ -324,19 +316,19 @@ def _summed(x: Tensor, ctx: Any, what: str, allowed: frozenset[DType], axes: Any
         made = kept(kind, range(kind.rank), dtype)
     else:
         sizes, made = tuple(shape[k] for k in left), kept(kind, left, dtype)
-    raw = ctx._rt.new(dtype, sizes or (1,))
-    contexts.sum_axes(x, sum(1 << k for k in gone) if kind.rank else 1, raw)
     n = prod(shape[k] for k in gone)
-    if what == "mean":
-        mean_of(ctx, raw, n)
-    node = None
-    if tracks(ctx, dtype, x._node):
-        along = (
-            None
-            if not left
-            else tuple(-1 if k in gone else k if keep_dims else left.index(k) for k in range(kind.rank))
-        )
-        constants: tuple[Any, ...] = (shape, along, n) if what == "mean" else (shape, along)
-        formula = formulas.MEAN if what == "mean" else formulas.SUM
-        node = Node(tuple(raw.shape), (x._node,), (), formula, constants)
-    return result(ctx, made, raw, node)
+    with fresh(ctx, dtype, sizes or (1,)) as raw:
+        contexts.sum_axes(x, sum(1 << k for k in gone) if kind.rank else 1, raw)
+        if what == "mean":
+            mean_of(raw, n)
+        node = None
+        if tracks(ctx, dtype, x._node):
+            along = (
+                None
+                if not left
+                else tuple(-1 if k in gone else k if keep_dims else left.index(k) for k in range(kind.rank))
+            )
+            constants: tuple[Any, ...] = (shape, along, n) if what == "mean" else (shape, along)
+            formula = formulas.MEAN if what == "mean" else formulas.SUM
+            node = Node(tuple(raw.shape), (x._node,), (), formula, constants)
+        return result(ctx, made, raw, node)

@@ -6,9 +6,9 @@ import copyreg
 from functools import cache
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
-from fucina.fast._arguments import known_dtype, whole
+from fucina.fast._arguments import whole
 from fucina.fast._shown import integer_shown, shown
-from fucina.spec.errors import DTypeMismatch, InvalidInteger, InvalidShape, InvalidTag
+from fucina.spec.errors import DTypeMismatch, InvalidDType, InvalidInteger, InvalidShape, InvalidTag
 from fucina.spec.runtime import MAX_RANK
 from fucina.spec.types import DType
 
@@ -66,9 +66,9 @@ class TensorType(type):
         if cls.is_made():
             raise DTypeMismatch(f"a {cls!r} is made by its constructors, such as zeros(ctx, shape)", clause=_CLAUSE)
         if len(spec) == 1 and not isinstance(spec[0], str):
-            return kind_of(None, _rank_of(spec[0]), known_dtype(dtype))
+            return kind_of(None, _rank_of(spec[0]), _dtype_of(dtype))
         names = checked_names(spec, _CLAUSE)
-        return kind_of(names, len(names), known_dtype(dtype))
+        return kind_of(names, len(names), _dtype_of(dtype))
 
     def is_made(cls) -> bool:
         """Return whether it is the type of tensors of a dtype, and not ``Tensor`` itself."""
@@ -84,6 +84,12 @@ class TensorType(type):
 
     def __repr__(cls) -> str:
         return cls.__name__ if cls.is_made() else super().__repr__()
+
+
+def _dtype_of(dtype: Any) -> DType:
+    if type(dtype) is not DType:
+        raise InvalidDType(f"dtype must be a DType, got {shown(dtype)}", clause=_CLAUSE)
+    return dtype
 
 
 def _rank_of(value: Any) -> int:
