@@ -12,9 +12,9 @@ from fucina.conformance import clause
 from fucina.conformance.compare import assert_raises
 from fucina.spec.errors import DTypeMismatch
 
-NO_CALLABLES = (None, 3, "run", [print])
-NO_GROUPS = (None, 3, "group", print)
-NO_SEQUENCES = (None, 3, print)
+NO_CALLABLES: tuple[Any, ...] = (None, 3, "run", [print])
+NO_GROUPS: tuple[Any, ...] = (None, 3, "group", print)
+NO_SEQUENCES: tuple[Any, ...] = (None, 3, print)
 
 
 def refused(name: str, value: object, call: Callable[[object], object]) -> None:
@@ -43,6 +43,10 @@ def test_dispatches(impl: Any, kind: str, workers: int) -> None:
         assert sorted(map(str, ran)) == ["1", "2"]
 
 
+def _spawned(spawn: Callable[..., object], run: Callable[..., object], group: object) -> object:
+    return spawn(group, run, 1)
+
+
 @clause("TEAM-ARG-1")
 @pytest.mark.parametrize("workers", [0, 1])
 def test_single_tasks(impl: Any, workers: int) -> None:
@@ -51,7 +55,7 @@ def test_single_tasks(impl: Any, workers: int) -> None:
         group = kinds.WaitGroup()
         for spawn in (pool.spawn_wg, pool.try_spawn_wg):
             for wrong in NO_GROUPS:
-                refused("group", wrong, lambda wrong, call=spawn: call(wrong, ran.append, 1))
+                refused("group", wrong, partial(_spawned, spawn, ran.append))
             for wrong in NO_CALLABLES:
                 refused("run", wrong, partial(spawn, group))
         for wrong in NO_GROUPS:
