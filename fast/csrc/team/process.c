@@ -46,12 +46,42 @@ struct bulk {
     fc_piece *piece;
     void *context;
     size_t n, step;
+    const char *caller; /* its `here`; what follows is written by that thread alone */
+    uint64_t last;      /* when it ended its last piece */
+    size_t mine;        /* how many it has done */
 };
 
+static _Thread_local char here;
+
 static void run_piece(void *context, size_t chunk) {
-    const struct bulk *bulk = context;
+    struct bulk *bulk = context;
     const size_t start = chunk * bulk->step, left = bulk->n - start;
     bulk->piece(bulk->context, start, left < bulk->step ? left : bulk->step);
+    if (bulk->caller != &here) return;
+    bulk->last = fc_team_clock();
+    bulk->mine++;
+}
+
+/*
+ * A worker that another process has pushed off its core keeps the piece that it claimed, and the join waits for a time slice
+ * or several: longer than the whole work takes one thread.  How long that is, the caller's own pieces tell.  After such a
+ * loss the caller works alone for REST times as long as was lost, so where cores are not free the team costs one REST-th.
+ * A team that was asked to be larger than the machine is taken at its word.
+ */
+enum { REST = 32, LONGEST_REST = 1000000000 };
+static _Atomic uint64_t rested; /* until then the caller works alone */
+
+static int resting(void) {
+    const uint64_t until = atomic_load_explicit(&rested, memory_order_relaxed);
+    return until && fc_team_clock() < until;
+}
+
+static void judge(const struct bulk *bulk, size_t pieces, uint64_t begin) {
+    if (!bulk->mine) return;
+    const uint64_t end = fc_team_clock(), alone = (bulk->last - begin) * pieces / bulk->mine;
+    if (end - begin <= alone) return;
+    const uint64_t rest = (end - begin - alone) * REST;
+    atomic_store_explicit(&rested, end + (rest < LONGEST_REST ? rest : LONGEST_REST), memory_order_relaxed);
 }
 
 /* Clause: TEAM-BULK-1 */
@@ -62,7 +92,16 @@ void fc_bulk(size_t n, size_t least, size_t grain, fc_piece *piece, void *contex
         piece(context, 0, n);
         return;
     }
+    const size_t cores = fc_schedulable_cores();
+    const int fits = !cores || participants <= cores;
+    if (fits && resting()) {
+        piece(context, 0, n);
+        return;
+    }
     const size_t even = n / (participants * PIECES);
-    struct bulk bulk = {piece, context, n, even > grain ? even / grain * grain : grain};
-    fc_team_run((n + bulk.step - 1) / bulk.step, run_piece, &bulk);
+    struct bulk bulk = {piece, context, n, even > grain ? even / grain * grain : grain, &here, 0, 0};
+    const size_t pieces = (n + bulk.step - 1) / bulk.step;
+    const uint64_t begin = fc_team_clock();
+    fc_team_run(pieces, run_piece, &bulk);
+    if (fits && pieces > 1) judge(&bulk, pieces, begin);
 }

@@ -3,6 +3,7 @@
 #include "team/team.h"
 #include "core/environment.h"
 #include "core/fault.h"
+#include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <time.h>
@@ -122,10 +123,25 @@ static void prefer_performance_cores(void) {
 #endif
 }
 
+/* The logical CPU of this thread, -1 where that cannot be asked. */
+static int this_cpu(void) {
+#if defined(__linux__)
+    return sched_getcpu();
+#else
+    return -1;
+#endif
+}
+
+/* Whether this worker was woken on the CPU of the dispatcher, which cannot run while the worker spins. */
+static int in_the_way(struct fc_team *team) {
+    const int home = atomic_load_explicit(&team->home, memory_order_relaxed);
+    return home >= 0 && home == this_cpu();
+}
+
 /* Wait until the bell differs from what was last heard: spin, then park.  Clause: TEAM-SPIN-1 */
 static uint32_t listen(struct fc_team *team, uint32_t heard) {
     uint32_t now = heard;
-    for (uint32_t turn = team->spin; turn; turn--) {
+    for (uint32_t turn = in_the_way(team) ? 0 : team->spin; turn; turn--) {
         now = atomic_load_explicit(&team->bell, memory_order_acquire);
         if (now != heard) return now;
         fc_pause();
@@ -217,6 +233,7 @@ void fc_team_give(struct fc_team *team) {
 static void ring(struct fc_team *team, size_t wanted) {
     atomic_fetch_add(&team->bell, 1);
     const uint32_t sleepers = atomic_load(&team->sleepers);
+    if (sleepers) atomic_store_explicit(&team->home, this_cpu(), memory_order_relaxed);
     if (sleepers) fc_wake(&team->bell, wanted < sleepers && !team->profiling ? (uint32_t)wanted : UINT32_MAX);
 }
 
@@ -336,6 +353,7 @@ int fc_team_finish(struct fc_team *team) {
 
 void fc_team_make(struct fc_team *team, size_t workers) {
     team->workers = workers < FC_MAX_THREADS ? workers : FC_MAX_THREADS - 1;
+    atomic_store(&team->home, -1);
     enlist(team);
 }
 

@@ -52,6 +52,7 @@ struct fc_team {
     alignas(FC_LINE) _Atomic int busy;         /* one dispatcher at a time; what follows belongs to it */
     _Atomic int stop;
     _Atomic uint32_t epoch; /* raised in the child of a fork: the workers are not there */
+    _Atomic int home;           /* the CPU from which sleepers were last woken, -1 for none */
     _Atomic(void *) dispatcher; /* which thread has the team: the address of a variable of its own */
     size_t workers, started; /* wanted, running */
     uint32_t begun;          /* the epoch of a dispatch that is joined later */

@@ -299,6 +299,48 @@ static void bulks(void) {
     }
 }
 
+/* -- after a loss the caller works alone for a while */
+struct watched {
+    pthread_t main;
+    _Atomic unsigned others;
+    long delay; /* nanoseconds that a piece takes another thread */
+};
+static void watched_piece(void *context, size_t start, size_t n) {
+    struct watched *watched = context;
+    (void)start, (void)n;
+    if (pthread_equal(pthread_self(), watched->main)) {
+        nanosleep(&(struct timespec){0, 50000}, NULL);
+    } else {
+        atomic_fetch_add(&watched->others, 1);
+        nanosleep(&(struct timespec){0, watched->delay}, NULL);
+    }
+}
+
+static unsigned others_in_one(struct watched *watched) {
+    atomic_store(&watched->others, 0);
+    fc_bulk(64, 2, 1, watched_piece, watched);
+    return atomic_load(&watched->others);
+}
+
+/* For longer than the longest rest. */
+static int others_soon(struct watched *watched) {
+    for (int i = 0; i < 50000; i++)
+        if (others_in_one(watched)) return 1;
+    return 0;
+}
+
+static void rests(void) {
+    struct watched watched = {.main = pthread_self(), .delay = 50000};
+    if (fc_schedulable_cores() == 1) return; /* a team of two is taken at its word there */
+    fc_set_max_threads(2);
+    CHECK(others_soon(&watched), "nobody came");
+    watched.delay = 20000000; /* one piece of the other thread takes longer than the whole work here */
+    CHECK(others_soon(&watched), "nobody came, slow");
+    watched.delay = 50000;
+    for (int i = 0; i < 10; i++) CHECK(others_in_one(&watched) == 0, "no rest after a loss");
+    CHECK(others_soon(&watched), "the rest does not end");
+}
+
 static void knobs(void) {
     const char *const bad[] = {"", " ", "abc", "-1", "+1", "1e3", "99999999999999999999", "4 ", " 4", "4,3,2", "0x4"};
     uint64_t value;
@@ -356,6 +398,7 @@ int main(int argc, char **argv) {
         }
     }
     unsetenv("FUCINA_SPIN_BUDGET");
+    rests();
     bulks();
     fc_team_shut();
     bulks(); /* after its end it starts again */
