@@ -143,6 +143,23 @@ def tsan(session: nox.Session) -> None:
 
 
 @nox.session
+def model(session: nox.Session) -> None:
+    """The model of the team's protocol, every order of steps; and four faults in it, which must be found.  Needs spin."""
+    place = Path(session.create_tmp()).resolve()
+    session.chdir(place)
+    text = ROOT / "fast/csrc/team/team.pml"
+    for *faults, workers in (("1",), ("2",), ("3",), ("OPEN", "2"), ("DEAF", "2"), ("BLIND", "2"), ("LATE", "2")):
+        flags = [f"-DWORKERS={workers}", *(f"-D{fault}" for fault in faults)]
+        session.run("spin", *flags, "-a", str(text), external=True, silent=True)
+        session.run("gcc", "-O2", "-DSAFETY", "-DCOLLAPSE", "-o", "pan", "pan.c", external=True)
+        found = str(session.run("./pan", "-m1000000", "-w26", external=True, silent=True))
+        lines = [line.strip() for line in found.splitlines() if "errors:" in line or "states, stored" in line]
+        session.log(f"{' '.join(flags)}: {', '.join(lines)}")
+        if ("errors: 0" in found) == bool(faults):
+            session.error(found)
+
+
+@nox.session
 def soak(session: nox.Session) -> None:
     """The C test of the team over and over, for so many minutes: ``nox -s soak -- 30``."""
     session.install(*group("build"))

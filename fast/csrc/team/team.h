@@ -58,7 +58,7 @@ struct fc_team {
     uint32_t begun;          /* the epoch of a dispatch that is joined later */
     uint32_t spin, join_spin;
     int profiling, ready;
-    struct fc_seat seats[FC_MAX_THREADS - 1];
+    struct fc_seat seats[FC_MAX_THREADS]; /* one more than there are workers: an array has no length 0 */
     struct fc_trace traces[FC_MAX_THREADS];
     struct fc_team *next, *previous; /* all teams of the process, for fork */
 };

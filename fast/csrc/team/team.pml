@@ -4,8 +4,10 @@
  *     spin -a team.pml && gcc -O2 -DSAFETY -DCOLLAPSE -o pan pan.c && ./pan -m100000 -w26
  *
  * Checked: every chunk of every dispatch runs exactly once, in its own dispatch and with that dispatch's description; no state
- * is without a next step before the end (a lost wake-up or a lost report would be one).  With -DOPEN the ticket is not
- * closed before the description changes, the fault that the C test once met: the checker finds it too.
+ * is without a next step before the end (a lost wake-up or a lost report would be one).  Faults that the checker finds:
+ * -DOPEN, the ticket is not closed before the description changes, which the C test once met; -DDEAF, the dispatcher looks
+ * for sleepers before it rings; -DBLIND, the futex sleeps without a look at the word; -DLATE, the count of what is done
+ * begins at 0 after the ticket is out.
  *
  * The words are as in C: ticket (dispatch, index), bell, sleepers, done.  Every access of a word that others change is a step
  * of its own, joined only with what follows on variables that nobody else sees.  A worker may hear the bell while it spins or
@@ -80,8 +82,13 @@ inline work() {
 
 /* as many of the sleepers go on as are wanted, any of them */
 inline ring(wanted) {
+#ifdef DEAF
+    found = sleepers;
+    bell++;
+#else
     bell++;
     found = sleepers;
+#endif
     atomic {
         if
         :: found > 0 ->
@@ -106,7 +113,11 @@ active [WORKERS] proctype worker() {
        :: sleepers++;
           do
           :: atomic { bell != heard -> heard = bell; break }
+#ifdef BLIND
+          :: asleep[_pid] = true;
+#else
           :: atomic { bell == heard -> asleep[_pid] = true }; /* the futex looks at the word and sleeps in one step */
+#endif
              !asleep[_pid]
           od;
           sleepers--
@@ -135,8 +146,13 @@ active proctype dispatcher() {
 #endif
         job = n;
         claims = CHUNKS_OF(n);
+#ifndef LATE
         done = 0;
+#endif
         atomic { ticket_dispatch = n; ticket_index = 1 };
+#ifdef LATE
+        done = 0;
+#endif
         ring(CHUNKS_OF(n) - 1);
         d_step { run_chunk(n, 0) };
         work();

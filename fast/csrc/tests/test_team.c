@@ -154,7 +154,8 @@ static void environments(void) {
 static void use_after_fork(struct fc_team *team, uint64_t *seed) {
     CHECK(fc_team_take(team) && team->started == 0, "the child's team is not afresh");
     fc_team_give(team);
-#if !defined(__SANITIZE_THREAD__) /* ThreadSanitizer cannot start a thread in the child of a process that had several */
+    /* the sanitizers' own locks do not outlive the fork of a process that has threads: none is started in its child */
+#if !defined(__SANITIZE_THREAD__) && !defined(__SANITIZE_ADDRESS__)
     for (int i = 0; i < 20; i++) dispatch(team, seed, "child");
 #else
     (void)seed;
@@ -220,6 +221,7 @@ static void fork_first(void *context, size_t chunk) {
 
 static void forks(void) {
     struct forking forking = {.main = pthread_self()};
+    if (fc_max_threads() == 1) return;
     struct fc_team *team = fc_team_open(1);
     fc_team_chunks(team, 2, fork_inside, &forking);
     CHECK(atomic_load(&forking.parents) == 1, "no fork");
@@ -287,7 +289,7 @@ static void bulks(void) {
     const size_t sizes[] = {1, 2, 3, 5, 8};
     for (size_t s = 0; s < 5; s++) {
         fc_set_max_threads(sizes[s]);
-        CHECK(fc_cpu_thread_count(64) == (sizes[s] < fc_max_threads() ? sizes[s] : fc_max_threads()), "%zu threads", sizes[s]);
+        CHECK(fc_cpu_thread_count(64) == sizes[s], "%zu threads", sizes[s]);
         for (size_t n = 0; n < N; n = n * 3 + 1) {
             size_t wrong = 0;
             memset(out, 0, sizeof out);
@@ -331,10 +333,10 @@ static int others_soon(struct watched *watched) {
 
 static void rests(void) {
     struct watched watched = {.main = pthread_self(), .delay = 50000};
-    if (fc_schedulable_cores() == 1) return; /* a team of two is taken at its word there */
+    if (fc_schedulable_cores() == 1 || fc_max_threads() == 1) return; /* a team of two is taken at its word, or is none */
     fc_set_max_threads(2);
     CHECK(others_soon(&watched), "nobody came");
-    watched.delay = 20000000; /* one piece of the other thread takes longer than the whole work here */
+    watched.delay = 500000000; /* one piece of the other thread takes longer than the whole work here */
     CHECK(others_soon(&watched), "nobody came, slow");
     watched.delay = 50000;
     for (int i = 0; i < 10; i++) CHECK(others_in_one(&watched) == 0, "no rest after a loss");

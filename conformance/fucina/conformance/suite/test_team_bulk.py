@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -98,6 +100,81 @@ def test_blocks(impl: Any, dtype: DType, record_property: Note) -> None:
             assert_bits(impl.quant.dequantize(dtype, many), back, what=f"dequantize {dtype.name}, {count} threads")
             got = impl.quant.dequantize_rows(dtype, many, 512, indices)
             assert_bits(got, some, what=f"dequantize_rows {dtype.name}, {count} threads")
+
+
+def _raw_work(impl: Any, ctx: Any, x: Any, y: Any) -> dict[str, Callable[[], Any]]:
+    """Return every operation on raw tensors that a team may share, on two matrices."""
+    rows, cols = tuple(x.shape)
+    turned = x.view_with_strides((cols, rows), (1, cols))
+    row = y.view_with_strides((cols,), (1,))
+    work: dict[str, Callable[[], Any]] = {
+        name: partial(getattr(ctx, name), x, y) for name in ("add", "sub", "mul", "div")
+    }
+    work |= {
+        "add of a turned one": lambda: ctx.add(turned, turned),
+        "mul of a row": lambda: ctx.mul(x, row),
+        "sum": lambda: ctx.sum(x),
+        "sum down": lambda: ctx.sum(x, 0),
+        "sum across": lambda: ctx.sum(x, 1),
+        "sum of a turned one": lambda: ctx.sum(turned, 0),
+        "clone": lambda: ctx.clone(turned),
+        "materialize": lambda: ctx.materialize(ctx.broadcast_to(row, (rows, cols))),
+        "add_in_place": lambda: _changed(x, "add_in_place", y),
+        "fill": lambda: _changed(x, "fill", y.view_with_strides((1,), (1,)).item()),
+    }
+    if x.dtype is not DType.i32:
+        work |= {"scale": lambda: ctx.scale(x, 0.3), "scale_in_place": lambda: _changed(x, "scale_in_place", 0.3)}
+    work |= {f"cast to {target.name}": partial(ctx.cast, x, target) for target in (DType.f16, DType.f64, DType.u8)}
+    return work
+
+
+def _changed(x: Any, change: str, by: Any) -> Any:
+    made = x.clone()
+    getattr(made, change)(by)
+    return made
+
+
+@clause("TEAM-BULK-1", "CONTEXT-ARITH-1", "CONTEXT-SUM-1", "CONTEXT-SCALE-1", "CONTEXT-CAST-1", "TENSOR-COPY-1")
+@pytest.mark.parametrize(
+    "dtype", [DType.f16, DType.bf16, DType.f32, DType.f64, DType.i32], ids=lambda dtype: dtype.name
+)
+def test_raw_operations(impl: Any, dtype: DType, record_property: Note) -> None:
+    rows = scaled(impl, record_property, 701, 7, "rows of a matrix")
+    cols = scaled(impl, record_property, 523, 11, "columns of a matrix")
+    values = np.random.default_rng(8).uniform(1.0, 90.0, (2, rows * cols))
+    kind = impl.internal.tensor_mod.TensorOf(dtype)
+    given = [impl.dtype.cast_array(DType.f64, dtype, row.copy()) for row in values]
+    with impl.ExecContext() as ctx:
+        x, y = (kind.from_storage_slice((rows, cols), one) for one in given)
+        work = _raw_work(impl, ctx, x, y)
+        with threads(impl, 1):
+            expected = {name: bytes(call().data_const()) for name, call in work.items()}
+        for count in SIZES[1:]:
+            with threads(impl, count):
+                for name, call in work.items():
+                    assert bytes(call().data_const()) == expected[name], (
+                        f"TEAM-BULK-1: {name} of {dtype.name}: other bits from {count} threads"
+                    )
+
+
+@clause("TEAM-THREADS-1", "TEAM-BULK-1")
+def test_two_contexts_on_two_threads(impl: Any) -> None:
+    text = """
+import threading
+n = 300_001 if "fast" in fucina.__name__ else 101
+values = np.arange(n, dtype=np.float32)
+def work():
+    with fucina.ExecContext() as ctx:
+        with ctx.from_slice((n,), values) as x, ctx.add(x, x) as a, ctx.scale(x, 0.1) as b, ctx.sum(x) as c:
+            return b"".join(bytes(t.data_const()) for t in (a, b, c))
+fucina.parallel.set_max_threads(3)
+expected, got = work(), []
+threads = [threading.Thread(target=lambda: [got.append(work()) for _ in range(10)]) for _ in range(2)]
+for t in threads: t.start()
+for t in threads: t.join()
+print(len(got), all(g == expected for g in got))
+"""
+    assert program(impl, text).split() == ["20", "True"]
 
 
 def refused(impl: Any, dtype: DType) -> Any:
