@@ -144,7 +144,7 @@ def tsan(session: nox.Session) -> None:
 
 @nox.session
 def model(session: nox.Session) -> None:
-    """The model of the team's protocol, every order of steps; and four faults in it, which must be found.  Needs spin."""
+    """The model of the team's protocol, in every order of steps; four faults in it must be found.  Needs spin."""
     place = Path(session.create_tmp()).resolve()
     session.chdir(place)
     text = ROOT / "fast/csrc/team/team.pml"
@@ -155,7 +155,8 @@ def model(session: nox.Session) -> None:
         found = str(session.run("./pan", "-m1000000", "-w26", external=True, silent=True))
         lines = [line.strip() for line in found.splitlines() if "errors:" in line or "states, stored" in line]
         session.log(f"{' '.join(flags)}: {', '.join(lines)}")
-        if ("errors: 0" in found) == bool(faults):
+        cut = "Search not completed" in found or "max search depth" in found
+        if ("errors: 0" in found) == bool(faults) or (cut and not faults):
             session.error(found)
 
 
