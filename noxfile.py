@@ -27,8 +27,13 @@ TYPED = [
 PROJECT = nox.project.load_toml("pyproject.toml")
 
 SANITIZED = ("-Db_sanitize=address,undefined", "-Db_lundef=false")
-PLAIN_BLAS = {"OPENBLAS_CORETYPE": None, "OPENBLAS_L2_SIZE": None, "PYTHONPATH": str(ROOT)}
-"""The first two slow numpy's BLAS down, and a peer is measured at its best; the third lets bench/ find tools/."""
+PLAIN_BLAS = {
+    "OPENBLAS_CORETYPE": None,
+    "OPENBLAS_L2_SIZE": None,
+    "OPENBLAS_NUM_THREADS": "1",
+    "PYTHONPATH": str(ROOT),
+}
+"""The first two slow numpy's BLAS down, and a peer is measured at its best; one thread; bench/ finds tools/."""
 
 _built: dict[tuple[str, ...], Path] = {}
 
@@ -205,6 +210,14 @@ def bench_blocks(session: nox.Session) -> None:
     install(session, "bench")
     options = session.posargs or ["--json", "docs/records/bench_blocks.json"]
     session.run("python", "bench/run.py", "--blocks", *options, env=PLAIN_BLAS)
+
+
+@nox.session
+def bench_products(session: nox.Session) -> None:
+    """Products beside numpy's BLAS, dropout beside torch.  Writes docs/records/bench_products.json."""
+    install(session, "bench")
+    options = session.posargs or ["--json", "docs/records/bench_products.json"]
+    session.run("python", "bench/run.py", "--products", *options, env=PLAIN_BLAS)
 
 
 @nox.session

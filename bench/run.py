@@ -15,6 +15,7 @@ from pathlib import Path
 
 import block_rows
 import cast_rows
+import product_rows
 import rng_rows
 from harness import Row
 from peers import optional
@@ -61,6 +62,9 @@ def _parser() -> argparse.ArgumentParser:
         "--all-pairs", action="store_true", help="all 169 casts, not only those with a goal of their own"
     )
     parser.add_argument("--blocks", action="store_true", help="the block formats, which have sizes of their own")
+    parser.add_argument(
+        "--products", action="store_true", help="the facade's products and dropout, of sizes of their own"
+    )
     parser.add_argument("--size", action="append", choices=SIZES, help="only this size (repeatable)")
     parser.add_argument("--only", default="", help="only rows whose name contains this text")
     parser.add_argument("--json", type=Path, help="write the record to this file")
@@ -71,6 +75,9 @@ def _parts(args: argparse.Namespace) -> Iterator[tuple[str, int, list[tuple[str,
     """Yield the parts of the run: title, rounds, rows still to be made."""
     if args.blocks:
         yield "block formats", 5 if args.quick else 9, block_rows.rows(quick=args.quick)
+        return
+    if args.products:
+        yield "products and dropout", 7 if args.quick else 15, product_rows.rows()
         return
     for size in args.size or (["1e3", "1e6"] if args.quick else list(SIZES)):
         n = SIZES[size]

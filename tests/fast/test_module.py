@@ -16,7 +16,7 @@ import pytest
 
 import fucina.fast
 import fucina.fast.windows
-from fucina.fast import _native
+from fucina.fast import _contexts, _native
 from fucina.spec import interface
 from fucina.spec.interface import Implementation, IsaControl, Windows
 
@@ -35,6 +35,16 @@ def test_cdef_equals_header(tree: Path) -> None:
     header = (tree / "fast/csrc/fucina.h").read_text()
     section = header.split("/* cdef begin */\n")[1].split("/* cdef end */")[0]
     assert section == (tree / "fast/csrc/native.cdef.txt").read_text()
+
+
+def test_stub_of_the_contexts_names_what_is_there(tree: Path) -> None:
+    stub = ast.parse((tree / "fast/fucina/fast/_contexts.pyi").read_text())
+    named = {node.name for node in stub.body if isinstance(node, (ast.FunctionDef, ast.ClassDef))}
+    named |= {
+        node.target.id for node in stub.body if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name)
+    }
+    named = {name for name in named if not name.startswith("_")}  # a Protocol is the stub's own
+    assert named == {name for name in vars(_contexts) if not name.startswith("__")}
 
 
 class Indirect(np.ndarray[Any, Any]):
@@ -86,7 +96,7 @@ def test_only_the_init_functions_are_exported() -> None:
         ["nm", "-D", "--defined-only", _native.__file__], check=True, capture_output=True, text=True
     )
     exported = {line.split()[-1] for line in listed.stdout.splitlines() if line.split()[-2] in "TDBR"}
-    assert exported == {"PyInit__native", "PyInit__entry", "PyInit__handles", "PyInit__contexts"}
+    assert exported == {"PyInit__native", "PyInit__entry", "PyInit__handles", "PyInit__contexts", "PyInit__nodes"}
 
 
 def _parts() -> list[tuple[Any, Any]]:
