@@ -210,6 +210,8 @@ def test_a_name_exists_with_the_signature_of_its_protocol(implementation: Module
     elif not name:
         if part in ("Bf16", "F8E4M3", "F8E5M2"):
             assert parameters(found) == parameters(BitFloat.__init__)
+        elif part == "custom_vjp":
+            same_parameters(found, facade.FacadeImplementation.custom_vjp)
         else:
             assert inspect.ismodule(found)
     elif name in BLOCK_CONSTANTS:

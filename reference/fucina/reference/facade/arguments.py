@@ -9,20 +9,16 @@ from typing import Concatenate, ParamSpec, TypeVar
 
 import numpy as np
 
-from fucina.reference.arguments import is_whole, shown, whole
-from fucina.reference.bridges import FLOATS, INTEGERS, integer_value
-from fucina.reference.buffers import viewed
+from fucina.reference.arguments import is_whole, shown
+from fucina.reference.bridges import FLOATS, INTEGERS
 from fucina.reference.facade.kinds import Kind, Tag, Tags, tag_of
 from fucina.reference.facade.values import Value
 from fucina.reference.graph import TRACKABLE
-from fucina.reference.ops.operands import patterns
 from fucina.reference.runtime import ExecContext
 from fucina.reference.sizes import entries_of
 from fucina.reference.tensor import RawTensor
 from fucina.spec.errors import (
     DTypeMismatch,
-    EmptySelection,
-    IndexOutOfBounds,
     InvalidDType,
     InvalidInteger,
     InvalidShape,
@@ -38,16 +34,15 @@ __all__ = [
     "PLAIN",
     "SUMMABLE",
     "TRACKABLE",
-    "Indices",
     "axes_of",
     "axis_of",
     "driving",
     "flag",
-    "formula_indices",
     "operation",
     "require_branch",
     "require_one_dtype",
     "shape_of",
+    "tagged_shape",
     "tags_argument",
     "tensor",
 ]
@@ -239,6 +234,25 @@ def tags_argument(tags: object) -> Tags:
 # -- shapes
 
 
+def tagged_shape(shape: object, kind: Kind | None, clause: str) -> tuple[int, ...]:
+    """Return the sizes of a view, as many as there are new tags.
+
+    Raises
+    ------
+    InvalidTag
+        If there are more tags or fewer.
+    InvalidInteger, InvalidShape, Overflow
+        As :func:`shape_of`.
+
+    Notes
+    -----
+    Clauses: FACADE-VIEW-1, FACADE-VIEW-3
+    """
+    if kind is not None and isinstance(shape, tuple | list) and len(shape) != kind.rank:
+        raise InvalidTag(f"{len(shape)} sizes need as many tags, got {kind.axis_tags}", clause=clause)
+    return shape_of(shape, None if kind is None else kind.rank, clause)
+
+
 def shape_of(shape: object, rank: int | None, clause: str) -> tuple[int, ...]:
     """Return sizes: as many as there are axes, if that is known.
 
@@ -275,112 +289,3 @@ def flag(name: str, value: object, clause: str) -> bool:
     if not isinstance(value, bool | np.bool_):
         raise DTypeMismatch(f"{name} must be a bool, got {shown(value)}", clause=clause)
     return bool(value)
-
-
-# -- indices
-
-
-class Indices:
-    """Indices that were given, as far as they can be looked at before the shapes are known.
-
-    Parameters
-    ----------
-    name : str
-        The parameter's name, for messages.
-    given : tensor, list, tuple, range or array
-        A tensor of an integer dtype, or integers along one axis.
-    clause : str
-        The clause that asks for them.
-
-    Raises
-    ------
-    UseAfterDeinit, UseAfterScope
-        If it is a tensor that has ended.
-    DTypeMismatch
-        If it is neither tensor nor sequence.
-
-    Notes
-    -----
-    Clauses: FACADE-NEW-6
-    """
-
-    def __init__(self, name: str, given: object, clause: str) -> None:
-        self._name, self._clause = name, clause
-        self.source: Value | None = None
-        self._values: list[object] = []
-        if isinstance(given, Value):
-            given.live()
-            self.source = given
-        elif isinstance(given, list | tuple | range):
-            self._values = list(given)
-        else:
-            self._values = self._of_array(given)
-
-    def _of_array(self, given: object) -> list[object]:
-        if isinstance(given, RawTensor):
-            raise DTypeMismatch(f"{self._name} must be a tensor or integers, got a raw tensor", clause=self._clause)
-        view = viewed(self._name, given, "a tensor, a sequence or an array of integers", self._clause)
-        try:
-            held = np.asarray(view)
-        except (TypeError, ValueError, RuntimeError):
-            held = np.empty(0, np.bool_)
-        if held.dtype.kind not in "iu":
-            raise InvalidInteger(f"{self._name} must be integers, got format {view.format!r}", clause=self._clause)
-        if held.ndim != 1:
-            raise InvalidShape(f"{self._name} as an array have one axis, got {held.ndim}", clause=self._clause)
-        values: list[object] = held.tolist()
-        return values
-
-    def require_integers(self) -> None:
-        """Refuse a tensor of another dtype.
-
-        Notes
-        -----
-        Clauses: FACADE-NEW-6
-        """
-        if self.source is not None and self.source.dtype not in INTEGERS:
-            raise InvalidDType(
-                f"{self._name} must be of an integer dtype, got {self.source.dtype!r}", clause=self._clause
-            )
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """Their shape."""
-        return (len(self._values),) if self.source is None else self.source.shape
-
-    def numbers(self) -> list[int]:
-        """Return them as ints of any size.
-
-        Raises
-        ------
-        InvalidInteger
-            If one is no integer.
-        EmptySelection
-            If there is none.
-        """
-        if self.source is not None:
-            return [integer_value(self.source.dtype, bits) for bits in patterns(self.source.live())]
-        if not self._values:
-            raise EmptySelection(f"{self._name} must be at least one index, got none", clause=self._clause)
-        return [whole(f"{self._name}[{i}]", value, self._clause) for i, value in enumerate(self._values)]
-
-    def within(self, bound: int) -> list[int]:
-        """Return them, each in [0, bound).
-
-        Raises
-        ------
-        InvalidInteger, EmptySelection, IndexOutOfBounds
-            If that is not so.
-        """
-        found = self.numbers()
-        for i, index in enumerate(found):
-            if not 0 <= index < bound:
-                raise IndexOutOfBounds(
-                    f"{self._name}[{i}] must be in [0, {bound}), got {shown(index)}", clause=self._clause
-                )
-        return found
-
-
-def formula_indices(raw: RawTensor | None, copied: list[int]) -> list[int]:
-    """Return what a formula needs of indices: read again from a tensor that was saved, else what was copied."""
-    return copied if raw is None else [integer_value(raw.dtype, bits) for bits in patterns(raw)]

@@ -8,15 +8,15 @@ import numpy as np
 
 from fucina.reference.arguments import f32_argument, is_whole, shown
 from fucina.reference.arithmetic import folded
-from fucina.reference.facade import formulas
+from fucina.reference.facade import composed_formulas, formulas
 from fucina.reference.facade.arguments import (
-    Indices,
     axis_of,
     operation,
     require_branch,
     require_one_dtype,
     tensor,
 )
+from fucina.reference.facade.indices import Indices
 from fucina.reference.facade.kinds import Tag
 from fucina.reference.facade.places import numbered, reduced
 from fucina.reference.facade.reductions import without
@@ -124,18 +124,18 @@ class Composed(Value):
                 [-1 if i == at else 1 for i in range(self.rank)]
             )
             classes = numbered(np.broadcast_to(counting, self.shape))
-            h = formulas.one_hot(along, classes, found)
-            losses = formulas.minus_one_times(formulas.sums_along(formulas.times(read32(self.raw), h), along))
+            h = composed_formulas.one_hot(along, classes, found)
+            losses = formulas.minus_one_times(composed_formulas.sums_along(formulas.times(read32(self.raw), h), along))
             if reduction == "sum":
                 losses = [folded(losses)]
             elif reduction == "mean":
                 losses = [folded(losses) / Soft32.integer(len(losses))]
             write32(raw, losses)
             copied = found if source is None else []
-            formula = formulas.likelihood(along, classes, copied, reduction)
+            formula = composed_formulas.likelihood(along, classes, copied, reduction)
             kind = self.kin(tags if reduction == "none" else ())
-            operands = [self] if source is None else [self, source]
-            return results.done(kind, raw, formula, operands, [None, None if source is None else source.raw])
+            saved = [None, None if source is None else source.raw]
+            return results.done(kind, raw, formula, [self, source], saved)
 
     @operation
     def l2_normalize(self, ctx: ExecContext, axis: Tag, eps: float = 1e-12) -> Tensor:
@@ -174,8 +174,8 @@ class Composed(Value):
             raw = results.new(DType.f32, self.shape)
             along = reduced(self.shape, (at,))
             x = read32(self.raw)
-            write32(raw, formulas.times(x, along.spread(formulas.inverse_lengths(x, along, small))))
-            return results.done(type(self), raw, formulas.normalized(along, small), [self], [self.raw])
+            write32(raw, formulas.times(x, along.spread(composed_formulas.inverse_lengths(x, along, small))))
+            return results.done(type(self), raw, composed_formulas.normalized(along, small), [self], [self.raw])
 
     @operation
     def cosine_similarity(self, ctx: ExecContext, other: Any, axis: Tag, eps: float = 1e-8) -> Tensor:
@@ -224,7 +224,7 @@ class Composed(Value):
         with Results(ctx, DType.f32, tracked) as results:
             raw = results.new(DType.f32, (*self.shape[:at], *self.shape[at + 1 :]))
             along = reduced(self.shape, (at,))
-            parts = formulas.cosine_parts(read32(self.raw), read32(b.raw), along, small)
+            parts = composed_formulas.cosine_parts(read32(self.raw), read32(b.raw), along, small)
             write32(raw, formulas.over(parts.dot, parts.divisor))
-            formula = formulas.cosine(along, small, (self.node is not None, b.node is not None))
+            formula = composed_formulas.cosine(along, small, (self.node is not None, b.node is not None))
             return results.done(self.kin(without(self, (at,))), raw, formula, [self, b], [self.raw, b.raw])

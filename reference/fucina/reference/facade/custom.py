@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from fucina.reference.arguments import shown
 from fucina.reference.facade.arguments import TRACKABLE, driving, tags_argument, tensor
@@ -20,13 +20,14 @@ from fucina.spec.types import DType
 
 if TYPE_CHECKING:
     from fucina.reference.facade.tensor import Tensor
+    from fucina.spec.memory import TensorPart
 
 __all__ = ["CustomOperation", "custom_vjp"]
 
 CLAUSE = "AUTOGRAD-CUSTOM-1"
 
-Forward = Callable[..., RawTensor]
-Backward = Callable[..., Sequence["RawTensor | None"]]
+Forward: TypeAlias = Callable[..., "TensorPart"]
+Backward: TypeAlias = Callable[..., "Sequence[TensorPart | None]"]
 
 
 @contextmanager
@@ -116,7 +117,7 @@ class CustomOperation:
             own = type(operands[0])
             kind: Kind = own if tags is None else own.with_tags(tags_argument(tags))
             with without_gradients(ctx):
-                found = self._forward(ctx, *(x.live().borrowed() for x in operands))
+                found: Any = self._forward(ctx, *(x.live().borrowed() for x in operands))
             _require_result(found, kind)
             kind = own.with_tags(kind.axis_tags, found.dtype)
             formula = _formula(self._backward, tuple(found.shape))
@@ -144,7 +145,7 @@ def _formula(backward: Backward, shape: tuple[int, ...]) -> Formula:
             lent.insert(0, ctx.rt.new(DType.f32, shape))
             store(lent[0], [x.bits for x in g])
             with without_gradients(ctx):
-                found = backward(ctx, *(raw.borrowed() for raw in lent))
+                found: Any = backward(ctx, *(raw.borrowed() for raw in lent))
             _require_gradients(found, lent[1:])
             numbers = [None if raw is None else read32(raw) for raw in found]
         finally:

@@ -9,8 +9,8 @@ from __future__ import annotations
 import copyreg
 from typing import Any, TypeAlias
 
-from fucina.reference.arguments import dtype_argument, is_whole, shown
-from fucina.spec.errors import DTypeMismatch, InvalidShape, InvalidTag
+from fucina.reference.arguments import is_whole, shown
+from fucina.spec.errors import DTypeMismatch, InvalidDType, InvalidShape, InvalidTag
 from fucina.spec.runtime import MAX_RANK
 from fucina.spec.types import DType
 
@@ -64,7 +64,9 @@ class Kind(type):
             raise DTypeMismatch(f"a {cls!r} is made by its constructors, such as zeros(ctx, shape)", clause=CLAUSE)
         if values:
             raise InvalidTag(f"a specification is tags, or a rank, and a dtype; got {', '.join(values)}", clause=CLAUSE)
-        return cls.leaf(_tags_of(spec, dtype_argument(dtype)), dtype)
+        if type(dtype) is not DType:
+            raise InvalidDType(f"dtype must be a DType, got {shown(dtype)}", clause=CLAUSE)
+        return cls.leaf(_tags_of(spec), dtype)
 
     def is_leaf(cls) -> bool:
         """Whether it is a type of tensors, and not what makes them."""
@@ -119,7 +121,7 @@ def _spelled(family: str, tags: Tags, dtype: DType) -> str:
     return f"{family}({', '.join([*parts, *([] if dtype is DType.f32 else [f'dtype={dtype}'])])})"
 
 
-def _tags_of(spec: tuple[Any, ...], dtype: DType) -> Tags:
+def _tags_of(spec: tuple[Any, ...]) -> Tags:
     if len(spec) == 1 and is_whole(spec[0]):
         rank = int(spec[0])
         _require_rank(rank)

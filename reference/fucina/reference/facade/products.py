@@ -14,14 +14,14 @@ from fucina.reference.facade import formulas
 from fucina.reference.facade.arguments import (
     BLOCKS,
     FLOAT,
-    Indices,
     axis_of,
     operation,
     require_branch,
     require_one_dtype,
     tensor,
 )
-from fucina.reference.facade.arithmetic import decoded
+from fucina.reference.facade.conversions import decoded
+from fucina.reference.facade.indices import Indices
 from fucina.reference.facade.kinds import Tag, Tags
 from fucina.reference.facade.places import numbered, positions
 from fucina.reference.facade.results import Results, tracks
@@ -90,8 +90,7 @@ class Products(Value):
             source = None if wanted.source is None else wanted.source.raw
             copied = found if source is None else []
             formula = formulas.rows(copied, self.shape[0], width)
-            operands = [self] if wanted.source is None else [self, wanted.source]
-            return results.done(kind, raw, formula, operands, [None, source])
+            return results.done(kind, raw, formula, [self, wanted.source], [None, source])
 
     def _row_tags(self, source: Value | None) -> Tags:
         """Return the tags of the result.

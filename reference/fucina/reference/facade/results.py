@@ -98,7 +98,7 @@ class Results:
         kind: type[Any],
         raw: RawTensor,
         formula: Formula | None = None,
-        operands: Sequence[Value] = (),
+        operands: Sequence[Value | None] = (),
         saved: Sequence[RawTensor | None] = (),
     ) -> Tensor:
         """Return the result that tracks as the block does, and that a scope owns, if one is open.
@@ -111,8 +111,8 @@ class Results:
             Its elements.
         formula : callable, optional
             The gradients of the operands, if it tracks.
-        operands : sequence of tensors
-            What it was made of.
+        operands : sequence of tensors or None
+            What it was made of; None for what is no tensor.
         saved : sequence of RawTensor or None
             What the formula needs.
 
@@ -120,7 +120,9 @@ class Results:
         -----
         Clauses: AUTOGRAD-TRACK-1, FACADE-OWN-2
         """
-        node = Node(raw.shape, formula, [x.node for x in operands], saved) if self.tracked else None
+        node = (
+            Node(raw.shape, formula, [None if x is None else x.node for x in operands], saved) if self.tracked else None
+        )
         result: Tensor = kind.holding(self._ctx, raw, node)
         if self._reserved:
             self._reserved = False

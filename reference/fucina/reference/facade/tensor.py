@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from fucina.reference.arguments import is_whole
-from fucina.reference.facade.arithmetic import Arithmetic
+from fucina.reference.facade.axes import Axes
 from fucina.reference.facade.composed import Composed
-from fucina.reference.facade.filling import Filling
+from fucina.reference.facade.conversions import Conversions
 from fucina.reference.facade.gradients import Gradients
 from fucina.reference.facade.kinds import Kind
 from fucina.reference.facade.looking import Looking
@@ -17,7 +17,8 @@ from fucina.reference.facade.order import Order
 from fucina.reference.facade.products import Products
 from fucina.reference.facade.reductions import Reductions
 from fucina.reference.facade.results import raw_shape
-from fucina.reference.facade.views import Views
+from fucina.reference.facade.seeded import Seeded
+from fucina.reference.facade.taking import Taking
 from fucina.reference.geometry import storage
 from fucina.reference.runtime import ExecContext
 from fucina.reference.tensor import TensorOf
@@ -35,7 +36,7 @@ def is_number(value: object) -> bool:
     return is_whole(value) or issubclass(type(value), float | np.floating)
 
 
-class Tensor(Filling, Looking, Views, Arithmetic, Reductions, Order, Products, Composed, Gradients):
+class Tensor(Seeded, Looking, Axes, Conversions, Taking, Reductions, Order, Products, Composed, Gradients):
     """Tensors whose axes have tags; ``Tensor(*tags, dtype=...)`` and ``Tensor(rank, dtype=...)`` are its types.
 
     Notes
@@ -44,6 +45,10 @@ class Tensor(Filling, Looking, Views, Arithmetic, Reductions, Order, Products, C
     """
 
     leaves: ClassVar[dict[tuple[Tags, DType], Kind]] = {}
+
+    if TYPE_CHECKING:
+        # what a checker sees of the metaclass's call: a type has the constructors, and typing has no word for the rest
+        def __init__(self, *spec: str | int, dtype: DType = ...) -> None: ...
 
     # -- operators
 

@@ -126,11 +126,11 @@ class Value(Replaceable, metaclass=Kind):
         raw: RawTensor | None = getattr(self, "raw", None)
         if raw is None or raw.life is not Life.OWNED or not raw.is_held():
             return
-        if self._constructed or raw.origin is not None:
-            made = f" made at {raw.origin}" if raw.origin is not None else ""
-            warnings.warn(f"{self!r}{made} was not deinited", ResourceWarning, stacklevel=2)
-        raw.origin = None  # one warning is enough
+        said = f"{self!r}{'' if raw.origin is None else f' made at {raw.origin}'} was not deinited"
+        warned = self._constructed or raw.origin is not None
         raw.deinit()
+        if warned:  # at the end, for it may be an error
+            warnings.warn(said, ResourceWarning, stacklevel=2)
 
     @property
     def scope_owned(self) -> bool:

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
-from fucina.reference.arguments import shown
 from fucina.reference.facade import formulas
 from fucina.reference.facade.arguments import (
     PLAIN,
@@ -15,17 +13,15 @@ from fucina.reference.facade.arguments import (
     axis_of,
     operation,
     require_branch,
-    shape_of,
+    tagged_shape,
     tags_argument,
 )
-from fucina.reference.facade.kinds import Tag, Tags, tag_of
-from fucina.reference.facade.places import numbered, positions, repeated
+from fucina.reference.facade.kinds import Tag
+from fucina.reference.facade.places import numbered, positions
 from fucina.reference.facade.results import Results, raw_shape, tracks
 from fucina.reference.facade.values import Value
-from fucina.reference.layouts import row_major
 from fucina.reference.ops.movement import materialize, narrow_axis
 from fucina.reference.runtime import ExecContext
-from fucina.reference.sizes import counted
 from fucina.spec.errors import InvalidShape, InvalidTag
 
 if TYPE_CHECKING:
@@ -85,7 +81,7 @@ class Views(Value):
     def _reshaped(self, ctx: ExecContext, shape: Any, tags: Any) -> Tensor:
         clause = "FACADE-VIEW-1"
         kind = None if tags is None else self.kin(tags_argument(tags))
-        sizes = shape_of(shape, None if kind is None else kind.rank, clause)
+        sizes = tagged_shape(shape, kind, clause)
         if kind is None:
             if type(self).is_named and len(sizes) != self.rank:
                 raise InvalidTag(f"{len(sizes)} tags are required for {sizes}, got none", clause=clause)
@@ -246,160 +242,3 @@ class Views(Value):
             )
             made: Formula | None = formula() if results.tracked else None
             return results.done(kind, found, made, [self])
-
-    # -- repeated
-
-    @operation
-    def broadcast_to(self, ctx: ExecContext, shape: ShapeLike, tags: Sequence[Tag] | None = None) -> Tensor:
-        """Return the tensor repeated to a shape.
-
-        Parameters
-        ----------
-        ctx : ExecContext
-            The context.
-        shape : sequence of int
-            Its sizes: each is the tensor's, unless that is 1 or missing.
-        tags : sequence of str, optional
-            One for each size; all of the tensor's are among them.
-
-        Raises
-        ------
-        InvalidDType
-            If it is of blocks.
-        InvalidTag
-            If the tags do not contain the tensor's.
-        InvalidInteger, InvalidShape, Overflow
-            If it is no shape, or the tensor does not fit it.
-
-        Notes
-        -----
-        Clauses: FACADE-VIEW-3, AUTOGRAD-VJP-3
-        """
-        clause = "FACADE-VIEW-3"
-        require_branch("broadcast_to", self.dtype, PLAIN)
-        kind = type(self) if tags is None and type(self).is_named else None
-        if tags is not None:
-            kind = self.kin(tags_argument(tags))
-            for tag in self.axis_tags:
-                if tag not in kind.axis_tags:
-                    raise InvalidTag(f"tags must contain {tag!r} of {type(self)!r}", clause=clause)
-        sizes = shape_of(shape, None if kind is None else kind.rank, clause)
-        axes: list[int | None]
-        if kind is None:
-            if len(sizes) < self.rank:
-                raise InvalidShape(f"{sizes} has fewer axes than {self.shape}", clause=clause)
-            kind = self.kin(tuple(range(len(sizes))))
-            axes = [None] * (len(sizes) - self.rank) + list(range(self.rank))
-        else:
-            axes = [self.axis_tags.index(tag) if tag in self.axis_tags else None for tag in kind.axis_tags]
-        own = self.shape
-        for axis, n in zip(axes, sizes, strict=True):
-            if axis is not None and own[axis] not in (1, n):
-                raise InvalidShape(f"{own} does not fit {sizes}: {own[axis]} is neither 1 nor {n}", clause=clause)
-        counted("shape", raw_shape(sizes), clause)
-        steps = self.raw.strides
-        strides = tuple(
-            0 if axis is None or own[axis] != n else steps[axis] for axis, n in zip(axes, sizes, strict=True)
-        )
-        return self._seen(ctx, kind, sizes, strides, lambda: formulas.broadcasted(repeated(own, axes, sizes)))
-
-    # -- split and merged
-
-    @operation
-    def split(self, ctx: ExecContext, axis: Tag, sizes: ShapeLike, tags: Sequence[Tag] | None = None) -> Tensor:
-        """Return several axes in the place of one.
-
-        Parameters
-        ----------
-        ctx : ExecContext
-            The context.
-        axis : tag
-            The axis.
-        sizes : sequence of int
-            At least one; their product is the axis's size.
-        tags : sequence of str
-            One for each size; left out of a tensor without tags.
-
-        Raises
-        ------
-        InvalidDType
-            If it is of blocks.
-        InvalidTag
-            If there is no such axis, or the tags do not go with the others or with the sizes.
-        InvalidInteger, InvalidShape, Overflow
-            If they are no sizes of the axis.
-
-        Notes
-        -----
-        Clauses: FACADE-VIEW-4, AUTOGRAD-VJP-3
-        """
-        clause = "FACADE-VIEW-4"
-        require_branch("split", self.dtype, PLAIN)
-        at = axis_of(self, axis)
-        self._require_tags_or_none(tags)
-        new = None if tags is None else tags_argument(tags)
-        if new is not None:
-            self.kin((*self.axis_tags[:at], *new, *self.axis_tags[at + 1 :]))
-        parts = shape_of(sizes, None, clause)
-        if new is not None and len(new) != len(parts):
-            raise InvalidTag(f"{len(parts)} sizes need as many tags, got {len(new)}", clause=clause)
-        if not parts or math.prod(parts) != self.shape[at]:
-            raise InvalidShape(f"the product of {parts} is not the size {self.shape[at]}", clause=clause)
-        places: Tags = tuple(range(len(parts))) if new is None else new
-        kind = self.kin((*self.axis_tags[:at], *places, *self.axis_tags[at + 1 :]))
-        step = self.raw.strides[at]
-        shape = (*self.shape[:at], *parts, *self.shape[at + 1 :])
-        inner = (step * part for part in row_major(parts))
-        strides = (*self.raw.strides[:at], *inner, *self.raw.strides[at + 1 :])
-        size = math.prod(shape)
-        return self._seen(ctx, kind, shape, strides, lambda: formulas.moved(range(size), size))
-
-    @operation
-    def merge(self, ctx: ExecContext, axes: Sequence[Tag], tag: Tag | None = None) -> Tensor:
-        """Return one axis in the place of neighbours: a view where the strides allow it, else a copy.
-
-        Parameters
-        ----------
-        ctx : ExecContext
-            The context.
-        axes : sequence of tags
-            Neighbours, in their order.
-        tag : str
-            The tag of the new axis; left out of a tensor without tags.
-
-        Raises
-        ------
-        InvalidDType
-            If it is of blocks.
-        InvalidTag
-            If they are no neighbours in their order, or the tag does not go with the others.
-        OutOfMemory
-            If there is no memory for a copy.
-
-        Notes
-        -----
-        Clauses: FACADE-VIEW-4, AUTOGRAD-VJP-3
-        """
-        clause = "FACADE-VIEW-4"
-        require_branch("merge", self.dtype, PLAIN)
-        places = axes_of(self, axes)
-        if not places or places != tuple(range(places[0], places[0] + len(places))):
-            raise InvalidTag(f"neighbours of {self.axis_tags} are required, in their order", clause=clause)
-        self._require_tags_or_none(tag)
-        first, last = places[0], places[-1]
-        new: Tag = 0 if tag is None else tag_of(tag)
-        kind = self.kin((*self.axis_tags[:first], new, *self.axis_tags[last + 1 :]))
-        own, steps = self.shape, self.raw.strides
-        shape = (*own[:first], math.prod(own[first : last + 1]), *own[last + 1 :])
-        counting = [i for i in places if own[i] != 1]
-        if any(steps[i] != steps[j] * own[j] for i, j in pairwise(counting)):
-            return self._flowing(ctx, kind, shape)
-        strides = (*steps[:first], steps[counting[-1] if counting else last], *steps[last + 1 :])
-        size = math.prod(shape)
-        return self._seen(ctx, kind, shape, strides, lambda: formulas.moved(range(size), size))
-
-    def _require_tags_or_none(self, given: object) -> None:
-        """Refuse tags for a tensor that has none, and none for one that has some."""
-        if (given is not None) != type(self).is_named:
-            wanted = "new tags are required" if type(self).is_named else "there are no tags"
-            raise InvalidTag(f"of {type(self)!r} {wanted}, got {shown(given)}", clause="FACADE-VIEW-4")
