@@ -336,10 +336,16 @@ static void rests(void) {
     if (fc_schedulable_cores() == 1 || fc_max_threads() == 1) return; /* a team of two is taken at its word, or is none */
     fc_set_max_threads(2);
     CHECK(others_soon(&watched), "nobody came");
-    watched.delay = 500000000; /* one piece of the other thread takes longer than the whole work here */
-    CHECK(others_soon(&watched), "nobody came, slow");
-    watched.delay = 50000;
-    for (int i = 0; i < 10; i++) CHECK(others_in_one(&watched) == 0, "no rest after a loss");
+    /* one piece of the other thread takes longer than the whole work here; on a machine at work so may a call after it,
+       longer than the rest, or the work here: then once more */
+    unsigned alone = 0;
+    for (int attempt = 0; attempt < 20 && alone < 10; attempt++) {
+        watched.delay = 200000000;
+        CHECK(others_soon(&watched), "nobody came, slow");
+        watched.delay = 50000;
+        for (alone = 0; alone < 10 && !others_in_one(&watched); alone++) {}
+    }
+    CHECK(alone == 10, "no rest after a loss");
     CHECK(others_soon(&watched), "the rest does not end");
 }
 
