@@ -6,7 +6,7 @@ Every conversion is ``fc_cast_bits`` on patterns, so no floating-point operation
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -16,8 +16,10 @@ from fucina.fast._facts import facts
 from fucina.fast._native import ffi, lib
 from fucina.fast._shown import shown
 from fucina.spec.errors import DTypeMismatch, InvalidDType
-from fucina.spec.interface import ScalarValue
 from fucina.spec.types import GEOMETRY, DType
+
+if TYPE_CHECKING:
+    from fucina.spec.interface import ScalarValue
 
 __all__ = [
     "bf16_to_f32",
