@@ -42,6 +42,15 @@ class Gradients(Scopes):
     def _adopt_result(self, value: handles.Facade) -> None:
         """Let the innermost scope own a result; C comes here after an operation on plain arguments.
 
+        Raises
+        ------
+        OutOfMemory
+            There is no room; the result is given back.
+
         Clauses: FACADE-OWN-2
         """
-        self._rt.scopes.adopt_result(value)
+        try:
+            self._rt.scopes.adopt_result(value)
+        except BaseException:
+            value.deinit()
+            raise

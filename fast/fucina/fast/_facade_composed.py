@@ -5,6 +5,8 @@ from __future__ import annotations
 from math import prod
 from typing import TYPE_CHECKING, Any, cast
 
+import numpy as np
+
 from fucina.fast import _formulas as formulas
 from fucina.fast._accelerate import of_bits
 from fucina.fast._arguments import cast_pattern, double, pattern
@@ -85,8 +87,8 @@ class Composed(Products):
         Clauses: POLICY-NLL-1, AUTOGRAD-VJP-7, AUTOGRAD-SCOPE-1
         """
         clause = "POLICY-NLL-1"
-        one = self.rank == 1 and isinstance(targets, int) and not isinstance(targets, bool)
-        with indices_of(ctx, (targets,) if one or hasattr(type(targets), "__index__") else targets, clause) as found:
+        one = hasattr(type(targets), "__index__") and not isinstance(targets, np.ndarray)
+        with indices_of(ctx, (targets,) if one and self.rank == 1 else targets, clause) as found:
             kind, at, others = self._composed("nll_loss", axis, clause)
             shape = checked_count(self._raw_shape, clause)
             _require_targets(kind, tuple(shape[k] for k in others), others, found, at, clause)

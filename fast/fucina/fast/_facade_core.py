@@ -6,6 +6,8 @@ import functools
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, ClassVar, Concatenate, ParamSpec, TypeVar, cast
 
+import numpy as np
+
 from fucina.fast._context_core import Core as Context
 from fucina.fast._facade_types import Names, Tag, TensorType, kind_of
 from fucina.fast._objects import handles
@@ -36,6 +38,7 @@ __all__ = [
     "operand",
     "require_dtype",
     "result",
+    "switch",
     "tracks",
 ]
 
@@ -139,8 +142,21 @@ def require_dtype(what: str, dtype: DType, allowed: frozenset[DType]) -> None:
     Clauses: POLICY-BRANCH-1
     """
     if dtype not in allowed:
-        takes = "scalar dtypes" if allowed is PLAIN else ", ".join(each.name for each in DType if each in allowed)
+        takes = ", ".join(each.name for each in DType if each in allowed)
         raise InvalidDType(f"{what} takes {takes}, got {dtype!r}", clause="POLICY-BRANCH-1")
+
+
+def switch(name: str, value: Any, clause: str) -> bool:
+    """Return an argument that must be a bool.
+
+    Raises
+    ------
+    DTypeMismatch
+        It is none.
+    """
+    if not isinstance(value, bool | np.bool_):
+        raise DTypeMismatch(f"{name} must be a bool, got {shown(value)}", clause=clause)
+    return bool(value)
 
 
 def dims_of(rank: int, shape: Any, clause: str) -> tuple[int, ...]:

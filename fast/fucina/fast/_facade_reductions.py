@@ -20,6 +20,7 @@ from fucina.fast._facade_core import (
     on_context,
     require_dtype,
     result,
+    switch,
     tracks,
 )
 from fucina.fast._facade_operations import Operations
@@ -132,8 +133,8 @@ class Reductions(Operations):
 
         Raises
         ------
-        InvalidDType, InvalidTag
-            Blocks and f8; no such axes.
+        InvalidDType, InvalidTag, DTypeMismatch
+            Blocks and f8; no such axes; no bool.
         EmptySelection, Overflow, OutOfMemory
             An empty tuple; there is no such result.
 
@@ -204,14 +205,15 @@ class Reductions(Operations):
 
         Raises
         ------
-        InvalidDType, InvalidTag, OutOfMemory
-            Not of floats; no such axis; there is no memory.
+        InvalidDType, InvalidTag, DTypeMismatch, OutOfMemory
+            Not of floats; no such axis; no bool; there is no memory.
 
         Clauses: POLICY-SORT-1, POLICY-CONST-1
         """
         kind, at = self._ordered("argsort", axis, "POLICY-SORT-1")
+        backwards = switch("descending", descending, "POLICY-SORT-1")
         with fresh(ctx, DType.i64, checked_count(self._raw_shape, "POLICY-SORT-1")) as raw:
-            contexts.argsort(self, at, bool(descending), raw)
+            contexts.argsort(self, at, backwards, raw)
             return result(ctx, kept(kind, range(kind.rank), DType.i64), raw)
 
     @on_context
@@ -221,10 +223,11 @@ class Reductions(Operations):
         Clauses: POLICY-SORT-1, POLICY-CONST-1, FACADE-OWN-4
         """
         kind, at = self._ordered("sort", axis, "POLICY-SORT-1")
+        backwards = switch("descending", descending, "POLICY-SORT-1")
         shape = checked_count(self._raw_shape, "POLICY-SORT-1")
         with fresh(ctx, self.dtype, shape) as values, fresh(ctx, DType.i64, shape) as indices:
-            contexts.argsort(self, at, bool(descending), indices)
-            contexts.sort(self, at, bool(descending), values)
+            contexts.argsort(self, at, backwards, indices)
+            contexts.sort(self, at, backwards, values)
             return _selection(ctx, kind, values, indices)
 
     @on_context
@@ -308,10 +311,11 @@ def _summed(x: Tensor, ctx: Any, what: str, allowed: frozenset[DType], axes: Any
             raise EmptySelection("there must be an axis, got an empty tuple", clause=clause)
     else:
         gone = (axis_of(kind, axes, clause),)
+    stays = switch("keep_dims", keep_dims, clause)
     shape = checked_count(x._raw_shape, clause)
     left = tuple(k for k in range(kind.rank) if k not in gone)
     dtype = output_dtype(FloatOp.reduction, x.dtype)
-    if keep_dims:
+    if stays:
         sizes = tuple(1 if k in gone else shape[k] for k in range(kind.rank))
         made = kept(kind, range(kind.rank), dtype)
     else:
@@ -326,7 +330,7 @@ def _summed(x: Tensor, ctx: Any, what: str, allowed: frozenset[DType], axes: Any
             along = (
                 None
                 if not left
-                else tuple(-1 if k in gone else k if keep_dims else left.index(k) for k in range(kind.rank))
+                else tuple(-1 if k in gone else k if stays else left.index(k) for k in range(kind.rank))
             )
             constants: tuple[Any, ...] = (shape, along, n) if what == "mean" else (shape, along)
             formula = formulas.MEAN if what == "mean" else formulas.SUM
