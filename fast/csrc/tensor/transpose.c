@@ -131,6 +131,12 @@ FC_INLINE void plain(size_t size, const unsigned char *in, size_t in_pitch, unsi
 #if defined(__x86_64__)
 #define TRANSPOSE(size, side, square)                                                                                       \
     {                                                                                                                       \
+        const size_t short_of = beyond && out_pitch % LINE == 0 ? (0 - (uintptr_t)out) % LINE / (size) : 0;                 \
+        const size_t head = short_of < columns ? short_of : columns; /* behind it every row begins with a line */           \
+        if (head) plain(size, in, in_pitch, out, out_pitch, rows, head);                                                    \
+        in += head * in_pitch;                                                                                              \
+        out += head * (size);                                                                                               \
+        columns -= head;                                                                                                    \
         const size_t n = LINE / (size), i = rows / n * n, j = columns / n * n;                                              \
         tiles(size, side, square, in, in_pitch, out, out_pitch, i, j, beyond);                                                 \
         plain(size, in + i * (size), in_pitch, out + i * out_pitch, out_pitch, rows - i, columns);                          \
