@@ -42,6 +42,7 @@ struct fc_product_row;
                 void *out, size_t n))                                                                                       \
     X(stream_end, (void))                                                                                                   \
     X(sum_lanes, (int dtype, const void *x, size_t n, void *lanes))                                                         \
+    X(sum_rows, (const void *x, size_t pitch, size_t n, void *lanes))                                                       \
     X(sum_columns, (int dtype, const void *x, size_t pitch, size_t rows, size_t width, void *lanes))                        \
     X(fold, (int wide, void *lanes, size_t width))                                                                          \
     X(product, (const struct fc_product *block))                                                                            \

@@ -29,6 +29,20 @@ typedef double f64v __attribute__((vector_size(32), aligned(8), may_alias));
 LANES(sum_f32, float, f32v, 4)
 LANES(sum_f64, double, f64v, 8)
 
+/* Rows side by side: memory is read in several places at once, which is faster than one row after the other. */
+static void rows_f32(const float *x, size_t pitch, size_t n, float *lanes) {
+    enum { STEP = 8, REGISTERS = FC_LANES / STEP };
+    f32v sum[FC_ROWS][REGISTERS];
+    size_t k = 0;
+    memset(sum, 0, sizeof sum);
+    for (; k + FC_LANES <= n; k += FC_LANES)
+        for (size_t row = 0; row < FC_ROWS; row++)
+            for (size_t r = 0; r < REGISTERS; r++) sum[row][r] += *(const f32v *)(x + row * pitch + k + r * STEP);
+    memcpy(lanes, sum, sizeof sum);
+    for (size_t row = 0; row < FC_ROWS; row++)
+        for (size_t lane = 0; k + lane < n; lane++) lanes[row * FC_LANES + lane] += x[row * pitch + k + lane];
+}
+
 static void widen(int dtype, const void *from, float *to, size_t n) { FC_K(casts)[0][dtype][FC_f32](from, to, n); }
 
 static void sum_halves(int dtype, const unsigned char *x, size_t n, float *lanes) {
@@ -85,6 +99,9 @@ void FC_K(sum_lanes)(int dtype, const void *x, size_t n, void *lanes) {
     default: *(uint64_t *)lanes += sum_whole(dtype, x, n);
     }
 }
+
+/* FC_ROWS rows of f32 that lie `pitch` elements apart, into lanes of their own, which begin at 0 */
+void FC_K(sum_rows)(const void *x, size_t pitch, size_t n, void *lanes) { rows_f32(x, pitch, n, lanes); }
 
 /* -- columns: a sum for each of `width`, over rows that lie `pitch` elements apart */
 

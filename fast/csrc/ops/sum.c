@@ -19,8 +19,8 @@ enum {
     LEAST = 1 << 17, /* elements from which on the team helps */
     LEVELS = 5,      /* 8192^5 = 2^65 elements */
     ROUND = 1024,    /* blocks whose sums are made side by side */
-    STRIP_BYTES = 1 << 13, /* of a row: the wider a strip, the longer the stretches of memory that are read; its lanes fit a
-                              second-level cache */
+    STRIP_BYTES = 1 << 14, /* of a row: the longer the stretches of memory that are read the better, though the lanes of so
+                              wide a strip just fill a second-level cache */
     NARROW_BYTES = 4 * FC_COLUMNS, /* of a strip whose lanes are on the stack */
     TALL = 256,            /* rows for which the lanes of a wide strip are worth their memory */
     MOST = 64,       /* participants that strips are made for */
@@ -126,9 +126,23 @@ static void block(const struct task *t, size_t start, size_t n, void *out) {
     memcpy(out, lanes, t->wide_size);
 }
 
+/* The sums of FC_ROWS lines of f32, of up to a block, which lie `pitch` elements apart. */
+static void side_by_side(const struct task *t, const unsigned char *x, size_t pitch, size_t n, unsigned char *out) {
+    float lanes[FC_ROWS][FC_LANES];
+    t->kernels->sum_rows(x, pitch, n, lanes);
+    for (size_t row = 0; row < FC_ROWS; row++) {
+        t->kernels->fold(FC_f32, lanes[row], 1);
+        memcpy(out + row * sizeof(float), lanes[row], sizeof(float));
+    }
+}
+
 static void blocks(void *context, size_t start, size_t n) {
     const struct task *t = context;
-    for (size_t k = start; k < start + n; k++) {
+    const size_t end = start + n, whole = t->walk.count / FC_BLOCK - t->first;
+    if (t->dtype == FC_f32 && fc_walk_is_dense(&t->walk, 0))
+        for (; start + FC_ROWS <= end && start + FC_ROWS <= whole; start += FC_ROWS)
+            side_by_side(t, t->x + (t->first + start) * FC_BLOCK * t->size, FC_BLOCK, FC_BLOCK, t->out + start * t->wide_size);
+    for (size_t k = start; k < end; k++) {
         const size_t at = (t->first + k) * FC_BLOCK, left = t->walk.count - at;
         block(t, at, left < FC_BLOCK ? left : FC_BLOCK, t->out + k * t->wide_size);
     }
@@ -182,7 +196,13 @@ static void line(const struct task *t, const unsigned char *from, void *out) {
 
 static void lines(void *context, size_t start, size_t n) {
     const struct task *t = context;
-    for (size_t k = start; k < start + n; k++)
+    const size_t end = start + n;
+    if (t->dtype == FC_f32 && fc_walk_is_dense(&t->along, 0) && t->length <= FC_BLOCK && t->walk.rank == 1) {
+        const size_t pitch = t->walk.strides[0][0];
+        for (; start + FC_ROWS <= end; start += FC_ROWS)
+            side_by_side(t, t->x + start * pitch * t->size, pitch, t->length, t->out + start * t->wide_size);
+    }
+    for (size_t k = start; k < end; k++)
         line(t, t->x + fc_walk_at(&t->walk, 0, k, NULL) * t->size, t->out + k * t->wide_size);
 }
 

@@ -238,7 +238,7 @@ def test_blocks_of_blocks_of_blocks(impl: Any, ctx: Any, record_property: Note) 
 
 
 @clause("CONTEXT-SUM-1")
-@pytest.mark.parametrize("shape", [(5,), (3, 40), (40, 3), (2, 33, 3), (1, 1), (4, 1, 2, 3)], ids=str)
+@pytest.mark.parametrize("shape", [(5,), (3, 40), (40, 3), (2, 33, 3), (1, 1), (4, 1, 2, 3), (9, 70)], ids=str)
 @pytest.mark.parametrize("dtype", [DType.f32, DType.bf16, DType.i16], ids=lambda d: d.name)
 def test_sums_along_an_axis(ctx: Any, dtype: DType, shape: tuple[int, ...]) -> None:
     codes = _codes(dtype, int(np.prod(shape)), 7)
@@ -250,6 +250,21 @@ def test_sums_along_an_axis(ctx: Any, dtype: DType, shape: tuple[int, ...]) -> N
             rows = np.moveaxis(codes.reshape(shape), axis, -1).reshape(-1, shape[axis])
             wanted = np.concatenate([total(dtype, np.ascontiguousarray(row)) for row in rows])
             compare(bits(result), wanted, wanted_dtype, f"axis {axis} of {shape}", "CONTEXT-SUM-1")
+
+
+@clause("CONTEXT-SUM-1")
+def test_sums_of_parts_of_rows(ctx: Any) -> None:
+    """Lines that do not lie one behind the other, and one line several times."""
+    codes = _codes(DType.f32, 9 * 70, 11).reshape(9, 70)
+    with tensor_of(ctx, DType.f32, codes.reshape(-1), (9, 70)) as whole:
+        for start, length in ((0, 1), (3, 32), (1, 64), (5, 65)):
+            with ctx.narrow_axis(whole, 1, start, length) as part, ctx.sum(part, 1) as result:
+                rows = codes[:, start : start + length]
+                wanted = np.concatenate([total(DType.f32, np.ascontiguousarray(row)) for row in rows])
+                compare(bits(result), wanted, DType.f32, f"columns from {start}, {length}", "CONTEXT-SUM-1")
+        with ctx.narrow_axis(whole, 0, 2, 1) as line, ctx.broadcast_to(line, (6, 70)) as lines:
+            wanted = np.repeat(total(DType.f32, codes[2]), 6)
+            compare(bits(ctx.sum(lines, 1)), wanted, DType.f32, "one line six times", "CONTEXT-SUM-1")
 
 
 @clause("CONTEXT-SUM-1")
