@@ -106,10 +106,7 @@ int fh_set_origin(struct fc_storage *s, PyObject *origin) {
 }
 PyObject *fh_origin(struct fc_storage *s) { return s->owner ? owner_of(s)->origin : NULL; }
 
-void fh_let_go(struct fc_storage *s) {
-    fc_storage_release(s);
-    fc_storage_drop(s);
-}
+void fh_let_go(struct fc_storage *s) { fc_storage_let_go(s); }
 
 void fh_let_go_silently(struct fc_storage *s) {
     if (!s->owner) {

@@ -16,7 +16,7 @@ enum { LARGE = 1 << 15 }; /* bytes of a result, or of what is summed, from which
 
 static fh_context *of(PyObject *object) { return (fh_context *)object; }
 
-static PyObject *slow_names[4], *refuse_name;
+static PyObject *slow_names[4], *slow_narrow, *refuse_name;
 static PyTypeObject *context_base, *usual; /* usual: the type of the first context that was met */
 
 /* -- life and drivers */
@@ -243,6 +243,27 @@ static PyObject *sub(PyObject *self, PyObject *const *args, Py_ssize_t count, Py
 static PyObject *mul(PyObject *self, PyObject *const *args, Py_ssize_t count, PyObject *names) { return binary(self, FC_MUL, args, count, names); }
 static PyObject *divide(PyObject *self, PyObject *const *args, Py_ssize_t count, PyObject *names) { return binary(self, FC_DIV, args, count, names); }
 
+/* The view, or NULL without an exception where something is not plain. */
+static PyObject *part_of_axis(const fh_context *ctx, PyObject *const *args) {
+    size_t axis, start, length, shape[FC_MAX_RANK];
+    const fh_tensor *x = (fh_tensor *)args[0];
+    if (!ctx->plain || !fh_is_tensor(args[0]) || !fh_is_usable(x) || fh_block_size[x->dtype] != 1) return NULL;
+    if (!fh_u64(args[1], &axis) || !fh_u64(args[2], &start) || !fh_u64(args[3], &length)) return NULL;
+    if (axis >= x->rank || !length || length > x->shape[axis] || start > x->shape[axis] - length) return NULL;
+    memcpy(shape, x->shape, x->rank * sizeof *shape);
+    shape[axis] = length;
+    return fh_view_of(x, x->rank, shape, x->strides, x->offset + start * x->strides[axis]);
+}
+
+/* Clause: CONTEXT-NARROW-1 */
+static PyObject *narrow_axis(PyObject *self, PyObject *const *args, Py_ssize_t count, PyObject *names) {
+    if (!fh_context_enter(of(self))) return NULL;
+    PyObject *result = count == 4 && !names ? part_of_axis(of(self), args) : NULL;
+    if (!result && !PyErr_Occurred()) result = pass_on_to_method(self, slow_narrow, args, count, names);
+    fh_context_leave(of(self));
+    return result;
+}
+
 /* _plain(shape): an f32 tensor of unspecified content; None where the Python layer has to look closer
    (clauses CONTEXT-NEW-1, CONTEXT-OWNER-1) */
 static PyObject *plain(PyObject *self, PyObject *shape) {
@@ -366,6 +387,9 @@ static PyMethodDef methods[] = {
     {"sub", FH_FAST(sub), METH_FASTCALL | METH_KEYWORDS, ARITHMETIC(sub, "Return a - b.")},
     {"mul", FH_FAST(mul), METH_FASTCALL | METH_KEYWORDS, ARITHMETIC(mul, "Return a * b.")},
     {"div", FH_FAST(divide), METH_FASTCALL | METH_KEYWORDS, ARITHMETIC(div, "Return a / b, of integers truncated.")},
+    {"narrow_axis", FH_FAST(narrow_axis), METH_FASTCALL | METH_KEYWORDS,
+     "narrow_axis($self, /, x, axis, start, length)\n--\n\nReturn a view of the indices ``start`` to ``start + length - 1`` of one axis.\n\n"
+     "Clauses: CONTEXT-NARROW-1"},
     {"_plain", plain, METH_O, NULL},
     {"_begin", begin, METH_VARARGS, NULL},
     {"_tracking", tracking, METH_O, NULL},
@@ -392,7 +416,9 @@ PyMODINIT_FUNC PyInit__contexts(void) {
     PyObject *module = PyModule_Create(&definition), *type = PyType_FromSpec(&spec);
     context_base = (PyTypeObject *)type;
     for (int k = 0; k < 4; k++) slow_names[k] = PyUnicode_InternFromString(names[k]);
+    slow_narrow = PyUnicode_InternFromString("_narrow_axis");
     refuse_name = PyUnicode_InternFromString("_refuse_use");
-    if (!module || !type || !slow_names[3] || !refuse_name || PyModule_AddObjectRef(module, "Context", type) || fh_add_kernels(module)) Py_CLEAR(module);
+    if (!module || !type || !slow_names[3] || !slow_narrow || !refuse_name || PyModule_AddObjectRef(module, "Context", type) || fh_add_kernels(module))
+        Py_CLEAR(module);
     return module; /* the type is kept: fh_is_context asks for it */
 }

@@ -53,7 +53,7 @@ typedef struct {
     PyObject_HEAD
     PyObject *weak;
     struct fc_pool *pool;
-    int closed;
+    int closed, traced;
 } fh_pool;
 
 /* -- errors */

@@ -1,8 +1,10 @@
 /* Pool objects. */
 #include "python/handles.h"
+#include "python/pass_on.h"
 #include <stdlib.h>
 
 static PyTypeObject *pool_base;
+static PyObject *slow_acquire;
 static fh_pool *of(PyObject *object) { return (fh_pool *)object; }
 
 /* The pool is opened with the object, so that there is none without. */
@@ -34,6 +36,22 @@ static PyObject *handed_out(struct fc_storage *s) {
     if (!buffer) fc_storage_destroy(s);
     fc_storage_drop(s);
     return buffer;
+}
+
+/* Clauses: POOL-SIZE-1, POOL-FIT-1, POOL-LIFO-1, POOL-COUNT-1, POOL-MEMORY-1 */
+static PyObject *acquire_f32(PyObject *self, PyObject *const *args, Py_ssize_t count, PyObject *names) {
+    size_t length;
+    if (count != 1 || names || of(self)->closed || of(self)->traced || !fh_u64(args[0], &length) || !length)
+        return pass_on_to_method(self, slow_acquire, args, count, names);
+    struct fc_storage *s = fc_pool_acquire(of(self)->pool, FC_f32, length, sizeof(float));
+    return s ? handed_out(s) : fh_refuse(FH_OutOfMemory, "POOL-MEMORY-1", "no memory for a pooled buffer of %R elements", args[0]);
+}
+
+/* _trace(): from now on, the Python layer notes where each buffer was acquired */
+static PyObject *trace(PyObject *self, PyObject *unused) {
+    (void)unused;
+    of(self)->traced = 1;
+    Py_RETURN_NONE;
 }
 
 /* _acquire(dtype index, length): a buffer, or None where there is no memory or the pool is closed */
@@ -133,9 +151,13 @@ static PyObject *set_origin(PyObject *module, PyObject *args) {
 }
 
 static PyMethodDef methods[] = {
+    {"acquire", FH_FAST(acquire_f32), METH_FASTCALL | METH_KEYWORDS,
+     "acquire($self, length)\n--\n\nReturn an f32 storage of at least ``length`` elements, of unspecified content, with one reference."
+     "\n\nClauses: POOL-SIZE-1, POOL-FIT-1, POOL-LIFO-1, POOL-COUNT-1, POOL-MEMORY-1"},
+    {"_trace", trace, METH_NOARGS, NULL},
     {"_acquire", acquire, METH_VARARGS, NULL},
     {"_scratch", scratch, METH_VARARGS, NULL},
-    {"_empty", (PyCFunction)(void (*)(void))empty, METH_FASTCALL, NULL},
+    {"_empty", FH_FAST(empty), METH_FASTCALL, NULL},
     {"_set_cap", set_cap, METH_O, NULL},
     {"_close", close_pool, METH_NOARGS, NULL},
     {"_outstanding", outstanding, METH_NOARGS, NULL},
@@ -156,6 +178,7 @@ static PyMethodDef functions[] = {{"set_origin", set_origin, METH_VARARGS, NULL}
 
 int fh_add_pools(PyObject *module) {
     pool_base = (PyTypeObject *)PyType_FromSpec(&spec);
-    if (!pool_base || PyModule_AddFunctions(module, functions)) return -1;
+    slow_acquire = PyUnicode_InternFromString("_acquire_f32");
+    if (!pool_base || !slow_acquire || PyModule_AddFunctions(module, functions)) return -1;
     return PyModule_AddObjectRef(module, "Pool", (PyObject *)pool_base);
 }

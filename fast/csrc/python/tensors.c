@@ -4,10 +4,10 @@
 #include "core/fault.h"
 #include <string.h>
 
-static PyTypeObject *tensor_base;
+static PyTypeObject *tensor_base, *newest; /* newest: the type of the newest tensor, which is there for ever */
 static PyObject *slow_reshape, *slow_strides, *slow_offset, *slow_broadcast, *slow_len;
 
-int fh_is_tensor(PyObject *object) { return PyObject_TypeCheck(object, tensor_base); }
+int fh_is_tensor(PyObject *object) { return Py_TYPE(object) == newest || PyObject_TypeCheck(object, tensor_base); }
 static fh_tensor *of(PyObject *object) { return (fh_tensor *)object; }
 
 /* Clauses: TENSOR-LIFE-1, STORAGE-DEAD-1, SCOPE-AFTER-1 */
@@ -19,30 +19,63 @@ PyObject *fh_unusable(const fh_tensor *t, const char *clause) {
 
 /* -- making */
 
+/* Shapes are short: a call costs more than the copy. */
+static void copy_entries(size_t *to, const size_t *from, int rank) {
+    to[0] = from[0];
+    if (rank > 1) memcpy(to + 1, from + 1, (size_t)(rank - 1) * sizeof *from);
+}
+
 /* Clause: POOL-LEAK-1: what a report would say of the storage */
 static void note_shape(struct fc_storage *s, int rank, const size_t *shape) {
     struct fc_pooled *pooled = (struct fc_pooled *)s;
     pooled->rank = (uint8_t)rank;
-    memcpy(pooled->shape, shape, (size_t)rank * sizeof *shape);
+    copy_entries(pooled->shape, shape, rank);
+}
+
+/* The memory of the tensor that ended last: the next one begins there.  Sanitizers are to see every end. */
+static void *spare;
+#if defined(__SANITIZE_ADDRESS__)
+enum { SPARING = 0 };
+#else
+enum { SPARING = 1 };
+#endif
+
+/* An object with nothing set but its type. */
+static fh_tensor *object_of(PyTypeObject *type) {
+    void *memory = spare ? spare : PyObject_Malloc(sizeof(fh_tensor));
+    spare = NULL;
+    return memory ? (fh_tensor *)PyObject_Init(memory, type) : (fh_tensor *)PyErr_NoMemory();
+}
+
+static void free_object(PyObject *object) {
+    if (SPARING && !spare)
+        spare = object;
+    else
+        PyObject_Free(object);
 }
 
 PyObject *fh_tensor_over(struct fc_storage *s, int rank, const size_t *shape, const size_t *strides, size_t offset) {
     PyTypeObject *type = fh_tensor_type(s->dtype);
-    fh_tensor *self = type ? (fh_tensor *)PyType_GenericAlloc(type, 0) : NULL;
+    fh_tensor *self = type ? object_of(type) : NULL;
     if (!self) {
         fh_let_go_silently(s);
         return NULL;
     }
+    newest = type;
+    self->weak = self->shape_object = self->strides_object = self->origin = self->lender = NULL;
     self->storage = s;
     self->rank = (uint8_t)rank;
     self->dtype = s->dtype;
+    self->life = FH_OWNED;
+    self->bare = 0;
     self->offset = offset;
-    memcpy(self->shape, shape, (size_t)rank * sizeof *shape);
-    memcpy(self->strides, strides, (size_t)rank * sizeof *strides);
+    copy_entries(self->shape, shape, rank);
+    copy_entries(self->strides, strides, rank);
     if (s->kind == FC_STORAGE_POOLED) note_shape(s, rank, shape);
     return (PyObject *)self;
 }
 
+/* Clause: TENSOR-VIEW-1 */
 PyObject *fh_view_of(const fh_tensor *t, int rank, const size_t *shape, const size_t *strides, size_t offset) {
     if (!fc_storage_retain(t->storage))
         return fh_refuse(FH_Overflow, "STORAGE-REF-1", "a storage has fewer than 2^30 references");
@@ -53,8 +86,8 @@ PyObject *fh_view_of(const fh_tensor *t, int rank, const size_t *shape, const si
 
 PyObject *fh_tensor_empty(fh_pool *pool, int dtype, int rank, const size_t *shape) {
     size_t dims[FC_MAX_RANK], strides[FC_MAX_RANK];
-    memcpy(dims, shape, (size_t)rank * sizeof *shape);
-    dims[rank - 1] /= fh_block_size[dtype];
+    copy_entries(dims, shape, rank);
+    if (fh_block_size[dtype] > 1) dims[rank - 1] /= fh_block_size[dtype];
     fc_row_major(rank, dims, strides);
     struct fc_storage *s = fc_pool_acquire(pool->pool, dtype, fc_count(rank, dims), fh_element_size[dtype]);
     if (!s) return fh_refuse(FH_OutOfMemory, "POOL-MEMORY-1", "no memory for a tensor");
@@ -167,7 +200,7 @@ static void tensor_dealloc(PyObject *object) {
     PyTypeObject *type = Py_TYPE(object);
     if (t->weak) PyObject_ClearWeakRefs(object);
     if (t->storage || t->shape_object || t->strides_object || t->origin || t->lender) fh_tensor_clear(t, 0);
-    PyObject_Free(object);
+    free_object(object);
     Py_DECREF(type);
 }
 
@@ -393,7 +426,14 @@ static PyObject *make_leaf(PyObject *module, PyObject *args) {
     PyObject *base, *name;
     (void)module;
     if (!PyArg_ParseTuple(args, "OU", &base, &name)) return NULL;
-    return fh_leaf(base, name, tensor_dealloc);
+    PyObject *leaf = fh_leaf(base, name, tensor_dealloc), *size = leaf ? PyObject_GetAttrString(leaf, "__basicsize__") : NULL;
+    if (size && PyLong_AsLong(size) != (long)sizeof(fh_tensor)) { /* fh_tensor_over would leave its fields as they come */
+        Py_CLEAR(leaf);
+        PyErr_Format(PyExc_TypeError, "%U has fields of its own", name);
+    }
+    if (!size) Py_CLEAR(leaf);
+    Py_XDECREF(size);
+    return leaf;
 }
 
 static Py_ssize_t length(PyObject *self) {

@@ -114,7 +114,7 @@ static size_t first_fit(const struct list *list, size_t bytes) {
 /* Clauses: POOL-LIFO-1, POOL-FIT-1 */
 static void put(struct list *list, struct entry entry) {
     const size_t k = first_fit(list, FC_PLANT(POOL_FIFO, entry.bytes, entry.bytes + 1));
-    memmove(list->entries + k + 1, list->entries + k, (list->count - k) * sizeof *list->entries);
+    if (k < list->count) memmove(list->entries + k + 1, list->entries + k, (list->count - k) * sizeof *list->entries);
     list->entries[k] = entry;
     list->count++;
 }
@@ -129,7 +129,7 @@ static int take(struct fc_pool *pool, struct list *list, size_t bytes, struct en
         const size_t k = first_fit(list, bytes);
         if (k < list->count) {
             *entry = list->entries[k];
-            memmove(list->entries + k, list->entries + k + 1, (--list->count - k) * sizeof *list->entries);
+            if (k < --list->count) memmove(list->entries + k, list->entries + k + 1, (list->count - k) * sizeof *list->entries);
             pool->cached_bytes -= entry->bytes;
             break;
         }
@@ -250,7 +250,8 @@ void fc_pool_set_cap(struct fc_pool *pool, size_t cap) {
 /* Clause: POOL-LEAK-1 */
 size_t fc_pool_outstanding(struct fc_pool *pool, struct fc_storage **out, size_t room) {
     lock(pool);
-    const size_t count = pool->outstanding;
+    size_t count = 0;
+    for (const struct fc_pooled *p = pool->newest; p; p = p->older) count++;
     size_t k = count;
     for (struct fc_pooled *p = pool->newest; p; p = p->older) {
         if (--k >= room) continue;

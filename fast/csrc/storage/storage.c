@@ -89,6 +89,25 @@ void fc_storage_unpin(struct fc_storage *s) {
     fc_storage_drop(s);
 }
 
+/* Clauses: STORAGE-REF-1, STORAGE-GC-1 */
+void fc_storage_let_go(struct fc_storage *s) {
+    if (!s->pool || s->owner || fc_life_of(s) != FC_HELD || atomic_load_explicit(&s->holders, memory_order_acquire) != 1) {
+        fc_storage_release(s);
+        fc_storage_drop(s);
+        return;
+    }
+    /* the only reference and the only holder: all that others can still do is find it in the pool's list and hold it */
+    struct fc_pool *pool = s->pool;
+    atomic_store_explicit(&s->life, FC_RELEASED | FC_DESTROYED, memory_order_release);
+    s->pool = NULL;
+    fc_pool_take_back(pool, (struct fc_pooled *)s, 1);
+    forget(s);
+    if (atomic_load_explicit(&s->holders, memory_order_acquire) == 1)
+        free(s);
+    else
+        fc_storage_drop(s);
+}
+
 /* Clause: STORAGE-REF-2 */
 int fc_storage_reset(struct fc_storage *s) {
     uint64_t life = atomic_load_explicit(&s->life, memory_order_relaxed), next;

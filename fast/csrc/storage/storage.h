@@ -69,6 +69,8 @@ void fc_storage_drop(struct fc_storage *s);
 int fc_storage_retain(struct fc_storage *s);
 /* One held reference less, the last one finishes; 0 when none is held. */
 int fc_storage_release(struct fc_storage *s);
+/* One held reference and one holder less. */
+void fc_storage_let_go(struct fc_storage *s);
 /* One more pin, with a holder; 0 when the memory is gone. */
 int fc_storage_pin(struct fc_storage *s);
 void fc_storage_unpin(struct fc_storage *s);

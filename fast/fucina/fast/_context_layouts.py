@@ -114,9 +114,8 @@ class Layouts(Operations):
         (found,) = operands("CONTEXT-VIEW-1", x=x)
         return self._rt.traced(found.broadcast_to_rank(rank, shape))
 
-    @driven
-    def narrow_axis(self, x: Any, axis: int, start: int, length: int) -> RawTensor:
-        """Return a view of the indices ``start`` to ``start + length - 1`` of one axis.
+    def _narrow_axis(self, x: Any, axis: int, start: int, length: int) -> RawTensor:
+        """Return what ``narrow_axis`` returns, after every check in its turn; of plain tensors it is the C type's own.
 
         Raises
         ------

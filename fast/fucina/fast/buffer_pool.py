@@ -49,23 +49,20 @@ class BufferPool(handles.Pool):
     Clauses: POOL-TYPE-1, POOL-THREAD-1
     """
 
-    __slots__ = ("_trace",)
+    __slots__ = ("_traced",)
 
     slab_align: ClassVar[int] = SLAB_ALIGN
     slab_size_quantum: ClassVar[int] = SLAB_SIZE_QUANTUM
 
     def __init__(self, *, trace: bool = False) -> None:
-        self._trace = bool(trace)
+        self._traced = bool(trace)
+        if trace:
+            self._trace()
 
     # -- acquiring
 
-    def acquire(self, length: int) -> Storage:
-        """Return an f32 storage of at least ``length`` elements, of unspecified content, with one reference.
-
-        Parameters
-        ----------
-        length : int
-            At least 1; it is rounded up.
+    def _acquire_f32(self, length: int) -> Storage:
+        """Return what ``acquire`` returns, or say why there is nothing.
 
         Raises
         ------
@@ -104,7 +101,7 @@ class BufferPool(handles.Pool):
         self._require_open()
         found = known_dtype(dtype)
         if found is DType.f32:
-            return self.acquire(storage_len)
+            return self._acquire_f32(storage_len)
         count = checked_length("storage_len", storage_len, "POOL-TYPED-1")
         return self._lent(self._acquire(found.index, count), count)
 
@@ -146,7 +143,7 @@ class BufferPool(handles.Pool):
             raise OutOfMemory(
                 f"no memory for a pooled buffer of {integer_shown(count)} elements", clause="POOL-MEMORY-1"
             )
-        if self._trace and not handles.set_origin(buffer, calling_line() or "an unknown place"):
+        if self._traced and not handles.set_origin(buffer, calling_line() or "an unknown place"):
             buffer.release()
             raise OutOfMemory("no memory to note where a buffer was acquired", clause="POOL-MEMORY-1")
         return buffer
