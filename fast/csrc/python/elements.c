@@ -167,14 +167,10 @@ PyObject *fh_writable(PyObject *self, PyObject *unused) {
     return PyBool_FromLong(is_writable(of(self)));
 }
 
-/* _exported(): the elements as an array in their shape, with a pin, writable where that can be
-   (TENSOR-ARRAY-1, STORAGE-PIN-1, STORAGE-GEN-1) */
-PyObject *fh_exported(PyObject *self, PyObject *unused) {
-    (void)unused;
-    FH_REQUIRE_USABLE(self);
-    const fh_tensor *t = of(self);
+/* The elements as an array in their shape, with a pin; no mutable access yet (TENSOR-ARRAY-1, STORAGE-PIN-1). */
+static PyObject *array_of(const fh_tensor *t, int writable) {
     const size_t size = fh_element_size[t->dtype];
-    const int writable = is_writable(t), axes = t->bare ? 0 : t->rank;
+    const int axes = t->bare ? 0 : t->rank;
     size_t dims[FC_MAX_RANK] = {0}, steps[FC_MAX_RANK], last = 0;
     fh_storage_shape(t, dims);
     for (int k = 0; k < t->rank; k++) {
@@ -194,20 +190,39 @@ PyObject *fh_exported(PyObject *self, PyObject *unused) {
     Py_XDECREF(strides);
     Py_XDECREF(zero);
     Py_DECREF(memory);
-    if (array && writable && !fh_open_for_writing(t->storage)) Py_CLEAR(array);
     return array;
 }
 
-/* The elements as a buffer: what numpy makes of the array, which holds the pin (TENSOR-ARRAY-1). */
+/* _exported(): the array, writable where that can be (TENSOR-ARRAY-1, STORAGE-GEN-1) */
+PyObject *fh_exported(PyObject *self, PyObject *unused) {
+    (void)unused;
+    FH_REQUIRE_USABLE(self);
+    const int writable = is_writable(of(self));
+    PyObject *array = array_of(of(self), writable);
+    if (array && writable && !fh_open_for_writing(of(self)->storage)) Py_CLEAR(array);
+    return array;
+}
+
+/* The elements as a buffer: what numpy makes of the array, which holds the pin; one that is refused is no access
+   (TENSOR-ARRAY-1, STORAGE-GEN-1). */
 int fh_export(PyObject *self, Py_buffer *view, int flags) {
-    PyObject *array = fh_exported(self, NULL);
     view->obj = NULL;
+    if (!fh_is_usable(of(self))) {
+        fh_unusable(of(self), "TENSOR-LIFE-1");
+        return -1;
+    }
+    struct fc_storage *s = of(self)->storage; /* the array's pin keeps it */
+    const int writable = is_writable(of(self));
+    PyObject *array = array_of(of(self), writable);
     if (!array) return -1;
     const int status = PyObject_GetBuffer(array, view, flags);
+    if (status) {
+        PyErr_Clear();
+        fh_refuse(FH_ExportRefused, "TENSOR-ARRAY-1", "%R cannot be exported as this kind of buffer", self);
+    } else if (writable && !fh_open_for_writing(s)) {
+        PyBuffer_Release(view);
+    }
     Py_DECREF(array);
-    if (status == 0) return 0;
-    PyErr_Clear();
-    fh_refuse(FH_ExportRefused, "TENSOR-ARRAY-1", "%R cannot be exported as this kind of buffer", self);
-    return -1;
+    return PyErr_Occurred() ? -1 : 0;
 }
 

@@ -27,6 +27,25 @@ if TYPE_CHECKING:
 __all__ = ["Interchange"]
 
 
+_WRITABLE, _STRIDES, _C_ORDER, _FORTRAN_ORDER, _ANY_ORDER = 0x1, 0x18, 0x38, 0x58, 0x98
+"""Flags of a request for a buffer, as the C interface of Python numbers them."""
+
+
+def _grants(array: AnyArray, flags: int) -> bool:
+    """Whether an array is what a request for a buffer asks for; one without strides asks for C order."""
+
+    def asks(flag: int) -> bool:
+        return flags & flag == flag
+
+    in_c, in_fortran = array.flags.c_contiguous, array.flags.f_contiguous
+    return (
+        (array.flags.writeable or not asks(_WRITABLE))
+        and (in_c or (asks(_STRIDES) and not asks(_C_ORDER)))
+        and (in_fortran or not asks(_FORTRAN_ORDER))
+        and (in_c or in_fortran or not asks(_ANY_ORDER))
+    )
+
+
 class _Foreign:
     """Memory of another library, given back when nobody looks at it any more."""
 
@@ -58,18 +77,33 @@ class Interchange(InPlace):
             reach += (n - 1) * step
         return False
 
-    def _exported(self) -> AnyArray:
+    def _exported(self, flags: int | None = None) -> AnyArray:
         """Return the elements as an array that holds a reference; writable if that can be.
+
+        ``flags`` are those of a request for a buffer; one that is refused is no mutable access.
 
         Notes
         -----
         Clauses: TENSOR-ARRAY-1, STORAGE-PIN-1, STORAGE-GEN-1
         """
+        array = self._array()
+        if flags is not None and not _grants(array, flags):
+            del array  # the traceback would keep its reference
+            raise ExportRefused(f"{self!r} cannot be exported as this kind of buffer", clause="TENSOR-ARRAY-1")
+        if array.flags.writeable:
+            self.live().open_for_writing()
+        return array
+
+    def _array(self) -> AnyArray:
+        """Return the array, before anybody has seen it.
+
+        Notes
+        -----
+        Clauses: TENSOR-ARRAY-1, STORAGE-PIN-1
+        """
         storage = self.live()
         writable = not storage.read_only and not self._repeats()
         shape, strides, offset = byte_layout(self)
-        if writable:
-            storage.open_for_writing()
         memory = storage.pinned(writable=writable)
         try:
             return np.ndarray(shape, self.Element, buffer=memory, offset=offset, strides=strides)
@@ -112,10 +146,8 @@ class Interchange(InPlace):
         -----
         Clauses: TENSOR-ARRAY-1
         """
-        array = self._exported()
-        if flags & 1 and not array.flags.writeable:  # PyBUF_WRITABLE
-            raise ExportRefused(f"{self!r} cannot be written", clause="TENSOR-ARRAY-1")
-        return memoryview(array)  # type: ignore[arg-type]  # numpy's stubs know no buffer before Python 3.12
+        array: Any = self._exported(flags)  # numpy's stubs know no buffer before Python 3.12
+        return memoryview(array)
 
     # -- DLPack
 

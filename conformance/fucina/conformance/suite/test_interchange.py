@@ -113,6 +113,90 @@ def test_memoryviews(impl: Any, dtype: DType) -> None:
     assert buffer.refs == 0
 
 
+REQUESTS = {
+    "simple": 0x0,
+    "writable": 0x1,
+    "strided": 0x18,
+    "in C order": 0x38,
+    "in Fortran order": 0x58,
+    "in either": 0x98,
+    "full": 0x11D,
+    "full, to read": 0x11C,
+}
+
+
+@clause("TENSOR-ARRAY-1", "STORAGE-PIN-1", "STORAGE-GEN-1", "STORAGE-READ-1")
+@pytest.mark.parametrize("request_", REQUESTS)
+def test_requests_for_buffers(impl: Any, request_: str) -> None:
+    """Each kind of request on each kind of layout; one that is refused changes nothing."""
+    raw = impl.internal.RawTensor
+    flags = REQUESTS[request_]
+    values = np.arange(6, dtype=np.float32).reshape(2, 3)
+    tensor = raw.from_slice((2, 3), values)
+    frozen = raw.from_borrowed_const_slice((2, 3), values)
+    for view, array, in_c, in_fortran, writable in (
+        (tensor, values, True, False, True),
+        (tensor.view_with_strides((3, 2), (1, 3)), values.T, False, True, True),
+        (tensor.view_with_strides_offset((2, 2), (3, 1), 1), values[:, 1:], False, False, True),
+        (tensor.reshape((6,)), values.reshape(6), True, True, True),
+        (tensor.broadcast_to((4, 2, 3)), np.broadcast_to(values, (4, 2, 3)), False, False, False),
+        (frozen, values, True, False, False),
+    ):
+        granted = {
+            "simple": in_c,
+            "writable": in_c and writable,
+            "strided": True,
+            "in C order": in_c,
+            "in Fortran order": in_fortran,
+            "in either": in_c or in_fortran,
+            "full": writable,
+            "full, to read": True,
+        }[request_]
+        if sys.version_info < (3, 12):  # no Python class has the buffer protocol; the array shows what is granted
+            array_of_it = np.asarray(view)
+            assert (array_of_it.flags.c_contiguous, array_of_it.flags.f_contiguous) == (in_c, in_fortran)
+            assert array_of_it.flags.writeable is writable
+            continue
+        buffer = view.buffer
+        refs, generation = buffer.refs, buffer.generation
+        if not granted:
+            assert_raises(ExportRefused, "TENSOR-ARRAY-1", partial(view.__buffer__, flags))
+            assert (buffer.refs, buffer.generation) == (refs, generation)
+            continue
+        found = view.__buffer__(flags)
+        assert (found.readonly, found.nbytes, buffer.refs) == (not writable, array.nbytes, refs + 1)
+        assert buffer.generation == generation + writable
+        assert found.obj is not None
+        if flags & REQUESTS["full, to read"] == REQUESTS["full, to read"]:
+            assert (found.format, found.shape, found.strides) == ("f", array.shape, array.strides)
+            assert found.tolist() == array.tolist()
+        found.release()
+        del found
+        gc.collect()
+        assert buffer.refs == refs
+
+
+@clause("TENSOR-ARRAY-1", "STORAGE-PIN-1")
+@pytest.mark.parametrize("dtype", DType, ids=lambda d: d.name)
+def test_formats_of_memoryviews(impl: Any, dtype: DType) -> None:
+    """What a memoryview says is what that of an array of the storage form says; writes reach the tensor."""
+    kind = _of(impl, dtype)
+    elements = GEOMETRY[dtype].block_size or 1
+    form: Any = np.zeros((2, 3), kind.Element)
+    wanted = memoryview(form)
+    is_block = dtype not in SCALARS
+    tensor = kind.from_storage_slice((2, 3 * elements), form) if is_block else kind.from_slice((2, 3), form)
+    exporter: Any = tensor if sys.version_info >= (3, 12) else np.asarray(tensor)
+    found = memoryview(exporter)
+    del exporter
+    for name in ("format", "itemsize", "ndim", "shape", "strides", "suboffsets", "readonly", "nbytes", "c_contiguous"):
+        assert getattr(found, name) == getattr(wanted, name), name
+    np.asarray(found).view(np.uint8).reshape(-1)[1] = 1
+    assert tensor.buffer.data.tobytes() == b"\0\1" + bytes(form.nbytes - 2)
+    tensor.deinit()
+    assert found.tobytes() == b"\0\1" + bytes(form.nbytes - 2)
+
+
 @clause("TENSOR-NEW-3")
 def test_arrays_in_any_order(impl: Any) -> None:
     source = np.arange(12, dtype=np.float32).reshape(3, 4)
