@@ -16,11 +16,16 @@ from fucina.spec import DType
 from fucina.spec.errors import InvalidBounds, InvalidInteger, OutOfMemory
 
 
+def _destroy(ctx: Any, buffer: Any) -> None:
+    assert buffer is not None, "STORAGE-FAULT-1: a hook ran for a storage that never was"
+    buffer.destroy()
+
+
 def _calls(impl: Any) -> dict[str, Callable[[], Any]]:
     raw, storage = impl.internal.RawTensor, impl.internal.storage_mod
     blocks = impl.internal.tensor_mod.TensorOf(DType.q8_0)
     source = np.arange(4, dtype=np.float32)
-    hook = storage.Release(None, lambda ctx, buffer: buffer.destroy())
+    hook = storage.Release(None, _destroy)
     return {
         "create": lambda: storage.Buffer.create(5),
         "create_with_release": lambda: storage.Buffer.create_with_release(5, hook),

@@ -97,6 +97,15 @@ def test_case_o_s06_products_of_32_bits(impl: Any) -> None:
     assert tuple(impl.internal.shape_mod.contiguous_strides((4740, 840, 840))) == (705600, 840, 1)
 
 
+def _closes(mapping: mmap.mmap) -> bool:
+    """Close a mapping; return whether that could be done."""
+    try:
+        mapping.close()
+    except BufferError:
+        return False
+    return True
+
+
 @clause("STORAGE-BORROW-1", "STORAGE-PIN-1")
 def test_case_o_s07_a_mapping_closed_under_an_array(impl: Any) -> None:
     mapping = mmap.mmap(-1, 4096)
@@ -104,15 +113,14 @@ def test_case_o_s07_a_mapping_closed_under_an_array(impl: Any) -> None:
     view = tensor.view_with_strides((4,), (256,))
     array = tensor.data()
     for release in (tensor.deinit, view.deinit, None):
-        with pytest.raises(BufferError):
-            mapping.close()
+        assert not _closes(mapping), "a mapping under a tensor or an array was closed"
         if release:
             release()
     array[5] = 3
     assert mapping[20:24] == np.float32(3).tobytes()
     del array
     gc.collect()
-    mapping.close()
+    assert _closes(mapping), "a mapping was held beyond its last tensor and array"
 
 
 @clause("STORAGE-READ-1", "STORAGE-BORROW-2")
@@ -143,7 +151,7 @@ def test_case_o_s08_writing_read_only_memory(impl: Any) -> None:
         assert bytes(memoryview(memory).cast("B")) == before
         tensor.deinit()
     gc.collect()
-    mapping.close()
+    assert _closes(mapping)
 
 
 @clause("TENSOR-LIFE-2", "TENSOR-COPY-3")

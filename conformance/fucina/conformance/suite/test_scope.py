@@ -277,8 +277,9 @@ def test_a_hook_that_raises_comes_before_its_nodes_destructor(impl: Any, ctx: An
     scope = ctx.open_exec_scope()
     adopted(ctx, ctx.ones((2,)), "older", older.append)
     adopted(ctx, value, KeyError, fail)
-    with pytest.raises(ValueError, match=r"^$"):
+    with pytest.raises((ValueError, KeyError)) as raised:
         ctx.close_exec_scope(scope)
+    assert raised.type is ValueError
     assert older == ["older"]
     assert seen(ctx)["outstanding"] == 0
 
