@@ -221,6 +221,29 @@ def bench_products(session: nox.Session) -> None:
 
 
 @nox.session
+def bench_memory(session: nox.Session) -> None:
+    """Storage, views and raw operations beside numpy and torch.  Writes docs/records/bench_memory.json."""
+    install(session, "bench")
+    options = session.posargs or ["--json", "docs/records/bench_memory.json"]
+    session.run("python", "bench/run.py", "--memory", *options, env=PLAIN_BLAS)
+
+
+@nox.session
+def memory(session: nox.Session) -> None:
+    """A hundred thousand steps of the state machine, a million cycles.  Writes docs/records/memory.json."""
+    install(session, "test")
+    for job in ("steps", "cycles"):
+        session.run("python", "-m", "tools.memory", job, *session.posargs)
+
+
+@nox.session
+def soak_memory(session: nox.Session) -> None:
+    """Random programs over memory, under the sanitizers: half an hour, or ``-- --minutes 60``.  Adds to the record."""
+    install(session, "build", "test", config=SANITIZED)
+    session.run("python", "-m", "tools.sanitized", "python", "-m", "tools.memory", "soak", *session.posargs)
+
+
+@nox.session
 def weights(session: nox.Session) -> None:
     """Bits against error on real weights, every block format.  Writes docs/records/weights.json."""
     install(session, "test", "readers")

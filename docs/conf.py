@@ -23,6 +23,7 @@ extensions = [
     "clause_lines",
     "commands",
     "markdown",
+    "memory_records",
     "messages",
     "picture",
     "records",
