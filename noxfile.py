@@ -266,6 +266,17 @@ def fuzz(session: nox.Session) -> None:
     session.run("python", "-m", "tools.sanitized", "python", "-m", "tools.fuzz_blocks", *session.posargs)
 
 
+@nox.session
+def package(session: nox.Session) -> None:
+    """What would be published: the sdist, the wheel built from it, and a look at both."""
+    session.install(*group("build", "package"))
+    place = Path(session.create_tmp()).resolve() / "dist"
+    shutil.rmtree(place, ignore_errors=True)
+    session.run("python", "-m", "build", "--no-isolation", "--outdir", str(place), str(ROOT))
+    session.run("twine", "check", "--strict", *map(str, place.iterdir()))
+    session.run("python", "-m", "tools.package", str(place))
+
+
 @nox.session(name="wheel", python=PYTHONS)
 def wheel_session(session: nox.Session) -> None:
     """Install the wheel into a fresh environment and test it from outside the tree."""
