@@ -25,6 +25,7 @@ from fucina.spec.errors import (
     InvalidTag,
     NotCopyable,
     OutOfMemory,
+    Overflow,
     SavedValueChanged,
     ScopeOrder,
     ShapeMismatch,
@@ -552,3 +553,19 @@ def test_every_error_is_ours_and_changes_nothing(ctx: fucina.ExecContext) -> Non
                         result = None
         gc.collect()
         assert (x.raw.buffer.refs, x.raw.buffer.generation, out(ctx)) == before
+
+
+def test_sizes_beyond_all_memory(ctx: fucina.ExecContext) -> None:
+    huge = (1 << 33, 1 << 33)
+    with made(ctx) as x, T(1).ones(ctx, (1,)) as one:
+        steps: tuple[Callable[[], object], ...] = (
+            lambda: x.reshape(ctx, huge),
+            lambda: x.split(ctx, "r", huge, ("a", "b")),
+            lambda: one.broadcast_to(ctx, huge),
+            lambda: T(2).empty(ctx, huge),
+        )
+        for step in steps:
+            with pytest.raises(Overflow):
+                step()
+        with one.broadcast_to(ctx, (1 << 62,)) as view:
+            assert view.shape == (1 << 62,)

@@ -15,7 +15,7 @@ from fucina.reference.facade.kinds import Kind, Tag, Tags, tag_of
 from fucina.reference.facade.values import Value
 from fucina.reference.graph import TRACKABLE
 from fucina.reference.runtime import ExecContext
-from fucina.reference.sizes import entries_of
+from fucina.reference.sizes import counted, entries_of
 from fucina.reference.tensor import RawTensor
 from fucina.spec.errors import (
     DTypeMismatch,
@@ -250,7 +250,10 @@ def tagged_shape(shape: object, kind: Kind | None, clause: str) -> tuple[int, ..
     """
     if kind is not None and isinstance(shape, tuple | list) and len(shape) != kind.rank:
         raise InvalidTag(f"{len(shape)} sizes need as many tags, got {kind.axis_tags}", clause=clause)
-    return shape_of(shape, None if kind is None else kind.rank, clause)
+    sizes = shape_of(shape, None if kind is None else kind.rank, clause)
+    if sizes:
+        counted("shape", sizes, clause)
+    return sizes
 
 
 def shape_of(shape: object, rank: int | None, clause: str) -> tuple[int, ...]:

@@ -133,6 +133,8 @@ class Axes(Views):
         parts = shape_of(sizes, None, clause)
         if new is not None and len(new) != len(parts):
             raise InvalidTag(f"{len(parts)} sizes need as many tags, got {len(new)}", clause=clause)
+        if parts:
+            counted("sizes", parts, clause)
         if not parts or math.prod(parts) != self.shape[at]:
             raise InvalidShape(f"the product of {parts} is not the size {self.shape[at]}", clause=clause)
         places: Tags = tuple(range(len(parts))) if new is None else new
