@@ -269,10 +269,10 @@ def fuzz(session: nox.Session) -> None:
 @nox.session
 def package(session: nox.Session) -> None:
     """What would be published: the sdist, the wheel built from it, and a look at both."""
-    session.install(*group("build", "package"))
+    session.install(*group("package"))
     place = Path(session.create_tmp()).resolve() / "dist"
     shutil.rmtree(place, ignore_errors=True)
-    session.run("python", "-m", "build", "--no-isolation", "--outdir", str(place), str(ROOT))
+    session.run("python", "-m", "build", "--outdir", str(place), str(ROOT))
     session.run("twine", "check", "--strict", *map(str, place.iterdir()))
     session.run("python", "-m", "tools.package", str(place))
 

@@ -40,14 +40,19 @@ def chapter_reference(chapter: str) -> nodes.Node:
     return reference
 
 
+def short(label: str) -> str:
+    """Return the name of an implementation and its level, as narrow as a column: ``fast, avx2``."""
+    return label.removeprefix("fucina.").replace("[", ", ").rstrip("]")
+
+
 def missed(text: str) -> nodes.Node:
     """Return a figure that misses its goal, set apart from the others."""
     return nodes.strong(text, text)
 
 
-def render(caption: str, header: Sequence[str], rows: Iterable[Sequence[Cell]]) -> nodes.table:
-    """Return a docutils table of figures."""
-    table = nodes.table(classes=["figures"])
+def render(caption: str, header: Sequence[str], rows: Iterable[Sequence[Cell]], look: str = "") -> nodes.table:
+    """Return a docutils table of figures; ``look`` is a class of the style sheet."""
+    table = nodes.table(classes=["figures", look] if look else ["figures"])
     table += nodes.title(caption, caption)
     group = nodes.tgroup(cols=len(header))
     table += group
@@ -77,6 +82,7 @@ class Record(SphinxDirective):
     """Base of the directives: read the record, note the dependency, show its facts and its tables."""
 
     file: ClassVar[str]
+    look: ClassVar[str] = ""
 
     def run(self) -> list[nodes.Node]:
         """Return the nodes of the directive."""
@@ -87,7 +93,7 @@ class Record(SphinxDirective):
             raise self.error(f"docs/records/{self.file} is missing: run the nox session that writes it")
         data = json.loads(path.read_text(encoding="utf-8"))
         found: list[nodes.Node] = [nodes.paragraph("", self._facts(data))]
-        found += [render(*table) for table in self._tables(data)]
+        found += [render(*table, self.look) for table in self._tables(data)]
         return found
 
     def _facts(self, data: Any) -> str:
@@ -103,6 +109,7 @@ class Matrix(Record):
     """``.. conformance-matrix::`` - clause by implementation, from the last recorded run."""
 
     file = "conformance.json"
+    look = "matrix"
 
     def _facts(self, data: Any) -> str:
         machine = data["machine"]
@@ -119,7 +126,7 @@ class Matrix(Record):
             for clause in (c for c in data["clauses"] if c["chapter"] == chapter):
                 row: list[Cell] = [clause_reference(clause["id"]), clause["title"]]
                 rows.append(row + [self._cell(cells[clause["id"], label]) for label in labels])
-            yield f"Chapter {chapter}", ["clause", "rule", *labels], rows
+            yield f"Chapter {chapter}", ["clause", "rule", *map(short, labels)], rows
 
     def _cell(self, cell: Any) -> Cell:
         checks = sum(cell["counts"].values())
@@ -130,6 +137,7 @@ class Summary(Record):
     """``.. conformance-summary::`` - chapter by implementation, from the last recorded run."""
 
     file = "conformance.json"
+    look = "matrix"
 
     def _facts(self, data: Any) -> str:
         checks = data["totals"]["passed"] + data["totals"]["failed"]
@@ -144,9 +152,9 @@ class Summary(Record):
             row: list[Cell] = [chapter_reference(chapter), str(len(ids))]
             for label in labels:
                 agree = sum(states[i, label] == "ok" for i in ids)
-                row.append("all agree" if agree == len(ids) else missed(f"{agree} agree"))
+                row.append("agree" if agree == len(ids) else missed(f"{agree} agree"))
             rows.append(row)
-        yield "Clauses, by chapter", ["chapter", "clauses", *labels], rows
+        yield "Clauses, by chapter", ["chapter", "clauses", *map(short, labels)], rows
 
 
 class Elsewhere(Record):
