@@ -4,6 +4,7 @@
  */
 #include "python/contexts.h"
 #include "python/pass_on.h"
+#include "core/fault.h"
 #include "ops/ops.h"
 #include <string.h>
 
@@ -218,7 +219,7 @@ static PyObject *check(PyObject *self, PyObject *unused) {
 
 /* A result under an open scope is adopted where it is of f32 (clause FACADE-OWN-2). */
 static PyObject *adopted(fh_context *ctx, PyObject *result) {
-    if (!result || of(result)->t.dtype != FC_f32 || !fh_scope_is_open(ctx)) return result;
+    if (!result || of(result)->t.dtype != FC_f32 || !fh_scope_is_open(ctx) || FC_PLANTED(SCOPED_SUM_FREE)) return result;
     PyObject *done = PyObject_CallMethodObjArgs((PyObject *)ctx, adopt_name, result, NULL);
     if (!done) Py_CLEAR(result);
     Py_XDECREF(done);

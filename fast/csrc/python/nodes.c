@@ -4,6 +4,7 @@
  */
 #include "python/nodes.h"
 #include "python/contexts.h"
+#include "core/fault.h"
 #include "ops/ops.h"
 #include <string.h>
 
@@ -167,7 +168,7 @@ static int passable(const fh_node *node) {
     int good = !node->dead;
     for (Py_ssize_t k = PyTuple_Size(node->saved); good && k--;) {
         const fh_tensor *t = saved_at(node->saved, k);
-        good = !t || (t->storage && generation_of(t) == node->generations[k]);
+        good = !t || (t->storage && (generation_of(t) == node->generations[k] || FC_PLANTED(SAVED_UNWATCHED)));
     }
     if (good) return 1;
     Py_XDECREF(PyObject_CallFunctionObjArgs(refuse, (PyObject *)node, NULL));
@@ -195,7 +196,7 @@ static PyObject *get_generations(PyObject *object, void *unused) {
 
 static fh_tensor *tensor(PyObject *object) { return (fh_tensor *)object; }
 static int is_ours(const fh_tensor *t) { /* nobody else sees its storage, which is all its own (clause TENSOR-TAKE-1) */
-    return t->offset == 0 && !t->storage->read_only && fc_refs_of(fc_life_of(t->storage)) == 1 && fh_is_contiguous(t);
+    return t->offset == 0 && !t->storage->read_only && (fc_refs_of(fc_life_of(t->storage)) == 1 || FC_PLANTED(GRADIENT_VIEW_WRITTEN)) && fh_is_contiguous(t);
 }
 
 /* a = a + b, where a is ours */
@@ -282,6 +283,10 @@ static int arrive(struct walk *w, PyObject *node, PyObject *gradient) {
         if (!sum_up(w, node, first)) return 0;
         first = PyDict_GetItemWithError(w->arrived, node);
         if (!first) return 0;
+    }
+    if (FC_PLANTED(ARRIVED_ONCE)) {
+        finish(gradient);
+        return 1;
     }
     if (is_ours(tensor(first))) {
         if (!add_to(tensor(first), tensor(gradient))) return 0;
@@ -385,7 +390,7 @@ static int commit(struct walk *w) {
     for (Py_ssize_t at = 0; PyDict_Next(w->arrived, &at, &leaf, &gradient);) {
         PyObject *held = of(leaf)->gradient;
         if (held && !is_summed(w, leaf)) {
-            if (!add_to(tensor(held), tensor(gradient))) return 0;
+            if (!FC_PLANTED(SECOND_BACKWARD_LOST) && !add_to(tensor(held), tensor(gradient))) return 0;
             finish(gradient);
             continue;
         }
