@@ -16,7 +16,8 @@ import pytest
 
 import fucina.fast
 import fucina.fast.windows
-from fucina.fast import _contexts, _native
+from fucina.fast import _native
+from fucina.fast._context_core import contexts as _contexts
 from fucina.spec import interface
 from fucina.spec.interface import Implementation, IsaControl, Windows
 
@@ -125,7 +126,8 @@ def test_functions_pickle_by_name(function: Any) -> None:
 
 def test_root() -> None:
     memory = {"storage", "tensor", "pool", "context", "scope", "team"}
-    assert fucina.fast.capabilities == memory | {"numbers", "dtype", "bridge", "block", "rng", "fpenv", "errors"}
+    values = {"numbers", "dtype", "bridge", "block", "rng", "fpenv", "errors"}
+    assert fucina.fast.capabilities == memory | values | {"facade", "policy", "autograd"}
     assert re.fullmatch(r"\d+\.\d+\.\d+", fucina.fast.__version__)
     assert all(hasattr(fucina.fast, name) for name in fucina.fast.__all__)
     assert all(hasattr(fucina.fast.dtype, name) for name in fucina.fast.dtype.__all__)

@@ -234,6 +234,8 @@ def test_what_backward_needs(ctx: fucina.ExecContext) -> None:
             loss.backward(ctx)
         assert w.grad(ctx) is None
         loss.deinit()
+        with pytest.raises(UseAfterDeinit):
+            _ = loss.shape
         with ctx.exec_scope():
             kept = w.mul(ctx, w)
             node = kept.node

@@ -68,6 +68,9 @@ capabilities: frozenset[str] = frozenset(
         "pool",
         "context",
         "scope",
+        "facade",
+        "policy",
+        "autograd",
         "errors",
     }
 )

@@ -152,7 +152,8 @@ class Value(Replaceable, metaclass=Kind):
         -----
         Clauses: FACADE-LOOK-1
         """
-        return tuple(self.live().shape) if self.rank else ()
+        raw = self.live()
+        return tuple(raw.shape) if self.rank else ()
 
     @property
     def requires_grad(self) -> bool:
