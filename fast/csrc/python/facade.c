@@ -19,7 +19,7 @@ int fh_is_handle(PyObject *object) { return fh_is_tensor(object) || fh_is_facade
 
 PyObject *fh_facade_empty(const fh_facade *model, PyObject *context, fh_pool *pool, int rank, const size_t *shape) {
     const int dtype = model->t.dtype;
-    fh_facade *self = (fh_facade *)PyType_GenericAlloc(Py_TYPE(model), 0);
+    fh_facade *self = (fh_facade *)PyType_GenericAlloc(Py_TYPE((PyObject *)(uintptr_t)model), 0);
     if (!self) return NULL;
     fh_tensor *t = &self->t;
     struct fc_storage *s = t->storage = fc_pool_acquire(pool->pool, dtype, fc_count(rank, shape), fh_element_size[dtype]);

@@ -348,7 +348,7 @@ static int visit(struct walk *w) {
     PyObject *g = PyDict_GetItemWithError(w->arrived, (PyObject *)node), *operands = node->operands, *saved = node->saved;
     PyObject *formula = node->formula, *constants = node->constants, *wanted, *given = NULL;
     if (!g) return 0;
-    Py_INCREF(node);
+    Py_INCREF((PyObject *)node);
     Py_INCREF(g);
     int good = PyDict_DelItem(w->arrived, (PyObject *)node) == 0 && passable(node);
     if (good) {
