@@ -51,7 +51,7 @@ static PyObject *begin(PyObject *self, PyObject *args) {
 int fh_is_context(PyObject *object) {
     if (Py_TYPE(object) == usual) return 1;
     if (!PyObject_TypeCheck(object, context_base)) return 0;
-    if (!usual) Py_INCREF(usual = Py_TYPE(object));
+    if (!usual) Py_INCREF((PyObject *)(usual = Py_TYPE(object)));
     return 1;
 }
 

@@ -181,7 +181,7 @@ void fh_tensor_clear(fh_tensor *t, int warned) {
         if (s && t->origin && t->life == FH_OWNED)
             PyErr_WarnFormat(PyExc_ResourceWarning, 1, "a tensor made at %U was not deinited", t->origin);
         else if (s && warned && t->life == FH_OWNED)
-            PyErr_WarnFormat(PyExc_ResourceWarning, 1, "a tensor of type %R was not deinited", (PyObject *)Py_TYPE(t));
+            PyErr_WarnFormat(PyExc_ResourceWarning, 1, "a tensor of type %R was not deinited", (PyObject *)Py_TYPE((PyObject *)(uintptr_t)t));
         if (PyErr_Occurred()) PyErr_WriteUnraisable(NULL);
         if (s && t->lender)
             fc_storage_drop(s);
