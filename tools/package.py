@@ -18,6 +18,9 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 MOST_BYTES = 3_000_000
+"""What the wheel may have without the frozen vectors of the suite, which are compressed already."""
+
+VECTORS = "fucina/conformance/vectors/"
 PORTIONS = ("conformance", "fast", "reference", "spec")
 NEEDED = (
     *(f"fucina/{portion}/py.typed" for portion in PORTIONS),
@@ -40,8 +43,8 @@ def wheel(path: Path) -> Iterator[str]:
     """Yield what is wrong with the wheel."""
     if not re.fullmatch(rf"fucina-{re.escape(_version())}-cp311-abi3-\w+\.whl", path.name):
         yield f"{path.name} is no wheel of this version for the stable interface of Python 3.11"
-    if path.stat().st_size >= MOST_BYTES:
-        yield f"{path.name} has {path.stat().st_size:,} bytes, and {MOST_BYTES:,} are too many"
+    if (rest := path.stat().st_size - vectors(path)) >= MOST_BYTES:
+        yield f"{path.name} has {rest:,} bytes beside the vectors, and {MOST_BYTES:,} are too many"
     with zipfile.ZipFile(path) as archive:
         names = set(archive.namelist())
         metadata = next(n for n in names if n.endswith(".dist-info/METADATA"))
@@ -54,6 +57,12 @@ def wheel(path: Path) -> Iterator[str]:
         yield f"{path.name} has no readme in Markdown"
     if "Typing :: Typed" not in (facts.get_all("Classifier") or []) or facts["License-Expression"] != "MIT":
         yield f"{path.name} has not the classifiers or the license that it should have"
+
+
+def vectors(path: Path) -> int:
+    """Return the bytes that the vectors take in the wheel."""
+    with zipfile.ZipFile(path) as archive:
+        return sum(entry.compress_size for entry in archive.infolist() if entry.filename.startswith(VECTORS))
 
 
 def sdist(path: Path) -> Iterator[str]:
@@ -71,7 +80,9 @@ def main() -> int:
     folder = Path(sys.argv[1])
     (built,), (source,) = folder.glob("*.whl"), folder.glob("*.tar.gz")
     wrong = [*wheel(built), *sdist(source)]
-    print(f"{built.name}: {built.stat().st_size:,} bytes; {source.name}: {source.stat().st_size:,} bytes")
+    print(
+        f"{built.name}: {built.stat().st_size:,} bytes, {vectors(built):,} of them vectors; {source.name}: {source.stat().st_size:,} bytes"
+    )
     shown = subprocess.run(["auditwheel", "show", str(built)], capture_output=True, text=True)
     tags = re.findall(r'"?((?:many|musl)?linux_\w+)"?', shown.stdout.partition("consistent with")[2])
     print(f"runs on: {tags[0] if tags else 'unknown: ' + shown.stdout + shown.stderr}")
