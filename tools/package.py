@@ -80,9 +80,8 @@ def main() -> int:
     folder = Path(sys.argv[1])
     (built,), (source,) = folder.glob("*.whl"), folder.glob("*.tar.gz")
     wrong = [*wheel(built), *sdist(source)]
-    print(
-        f"{built.name}: {built.stat().st_size:,} bytes, {vectors(built):,} of them vectors; {source.name}: {source.stat().st_size:,} bytes"
-    )
+    print(f"{built.name}: {built.stat().st_size:,} bytes, {vectors(built):,} of them vectors")
+    print(f"{source.name}: {source.stat().st_size:,} bytes")
     shown = subprocess.run(["auditwheel", "show", str(built)], capture_output=True, text=True)
     tags = re.findall(r'"?((?:many|musl)?linux_\w+)"?', shown.stdout.partition("consistent with")[2])
     print(f"runs on: {tags[0] if tags else 'unknown: ' + shown.stdout + shown.stderr}")
