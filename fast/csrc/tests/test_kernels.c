@@ -141,7 +141,7 @@ static void one_matmul(int dtype, size_t m, size_t n, size_t k, const size_t *as
 }
 static void matmul(int dtype) {
     static const size_t sizes[] = {1, 1, 2, 3, 5, 6, 7, 8, 13, 16, 17, 24, 31, 33, 70}, depths[] = {1, 2, 3, 4, 15, 16, 17, 127, 145, 257, 513, 700};
-    for (size_t turn = 0; turn < (quick ? 12 : 150); turn++) {
+    for (size_t turn = 0; turn < (quick ? 12 : 90); turn++) {
         const size_t m = sizes[below(15)], n = sizes[below(15)], k = depths[below(12)];
         size_t as[2], bs[2];
         lay(m, k, as);
