@@ -19,6 +19,7 @@ from peers import memcpy, optional
 import fucina.fast as fucina
 
 torch = optional("torch")
+Tagged: Any = fucina.Tensor
 
 BIG = 1 << 24
 OF_BLAS, OF_DROPOUT = 1 / 0.9, 0.15
@@ -50,12 +51,12 @@ def _product(name: str, shape: tuple[int, int, int], *, turned: bool) -> Row:
     m, k, n = shape
     rng, ctx = np.random.default_rng(1), fucina.ExecContext()
     a, b = rng.standard_normal((m, k), np.float32), rng.standard_normal((k, n), np.float32)
-    x, y = fucina.Tensor("m", "k").from_slice(ctx, (m, k), a), fucina.Tensor("k", "n").from_slice(ctx, (k, n), b)
+    x, y = Tagged("m", "k").from_slice(ctx, (m, k), a), Tagged("k", "n").from_slice(ctx, (k, n), b)
     if turned and n == 1:
-        x = fucina.Tensor("k", "m").from_slice(ctx, (k, m), np.ascontiguousarray(a.T))
+        x = Tagged("k", "m").from_slice(ctx, (k, m), np.ascontiguousarray(a.T))
         a = np.asfortranarray(a)
     elif turned:
-        y = fucina.Tensor("n", "k").from_slice(ctx, (n, k), np.ascontiguousarray(b.T))
+        y = Tagged("n", "k").from_slice(ctx, (n, k), np.ascontiguousarray(b.T))
         b = np.asfortranarray(b)
 
     def ours() -> object:
@@ -72,7 +73,7 @@ def _product(name: str, shape: tuple[int, int, int], *, turned: bool) -> Row:
 
 def _dropout() -> Row:
     ctx, values = fucina.ExecContext(), np.random.default_rng(1).standard_normal(BIG, np.float32)
-    x = fucina.Tensor("n").from_slice(ctx, (BIG,), values)
+    x = Tagged("n").from_slice(ctx, (BIG,), values)
     peers: list[Contestant] = []
     if torch:
         apply: Any = torch.nn.functional.dropout
