@@ -358,8 +358,9 @@ def _dropout(ctx: ExecContext, g: RawTensor, saved: tuple[Any, ...], constants: 
 
 def _rows(ctx: ExecContext, g: RawTensor, saved: tuple[Any, ...], constants: tuple[Any, ...]) -> RawTensor:
     """Return the rows of g, added to those that their indices name, in ascending order."""
-    with ctx.cast(saved[0], DType.i64) as indices:
-        return _written(ctx, constants[0], contexts.scatter_add_rows, g, indices)
+    shape = constants[0]
+    with ctx.cast(saved[0], DType.i64) as indices, _reshaped(ctx, g, (indices.len(), *shape[1:])) as rows:
+        return _written(ctx, shape, contexts.scatter_add_rows, rows, indices)
 
 
 # -- products (clause AUTOGRAD-VJP-6)
