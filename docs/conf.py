@@ -25,6 +25,7 @@ extensions = [
     "markdown",
     "memory_records",
     "messages",
+    "ownership",
     "picture",
     "records",
 ]
