@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import operator
 import sys
-from typing import Any
+from typing import Any, TypeGuard, TypeVar
 
 import numpy as np
 
@@ -22,6 +22,7 @@ __all__ = [
     "dtype_argument",
     "f32_argument",
     "integer",
+    "is_a",
     "is_whole",
     "number",
     "number_shown",
@@ -30,6 +31,8 @@ __all__ = [
     "whole",
     "word",
 ]
+
+Wanted = TypeVar("Wanted")
 
 
 def integer(name: str, value: object, low: int | None, high: int, clause: str) -> int:
@@ -93,6 +96,11 @@ def is_whole(value: object) -> bool:
     Clauses: NUM-PARAM-1, BRIDGE-SCALAR-4
     """
     return issubclass(type(value), int | np.integer) and not issubclass(type(value), bool | np.timedelta64)
+
+
+def is_a(value: object, wanted: type[Wanted]) -> TypeGuard[Wanted]:
+    """Return whether an argument is of a type; its type tells, as :func:`is_whole` has it."""
+    return issubclass(type(value), wanted)
 
 
 def number(name: str, value: Any, clause: str) -> Number:

@@ -9,7 +9,7 @@ from typing import Concatenate, ParamSpec, TypeVar
 
 import numpy as np
 
-from fucina.reference.arguments import is_whole, shown
+from fucina.reference.arguments import is_a, is_whole, shown
 from fucina.reference.bridges import FLOATS, INTEGERS
 from fucina.reference.facade.kinds import Kind, Tag, Tags, tag_of
 from fucina.reference.facade.values import Value
@@ -116,7 +116,7 @@ def driving(ctx: object) -> AbstractContextManager[None]:
     -----
     Clauses: FACADE-CTX-1
     """
-    if not isinstance(ctx, ExecContext):
+    if not is_a(ctx, ExecContext):
         raise DTypeMismatch(f"ctx must be an ExecContext, got {shown(ctx)}", clause="FACADE-CTX-1")
     return ctx.rt.driving()
 
@@ -162,8 +162,8 @@ def tensor(name: str, value: object, clause: str = "FACADE-CTX-1") -> Value:
     -----
     Clauses: FACADE-CTX-1
     """
-    if not isinstance(value, Value):
-        hint = "; constant(ctx, raw) makes a tensor of it" if isinstance(value, RawTensor) else ""
+    if not is_a(value, Value):
+        hint = "; constant(ctx, raw) makes a tensor of it" if is_a(value, RawTensor) else ""
         raise DTypeMismatch(f"{name} must be a tensor, got {shown(value)}{hint}", clause=clause)
     value.live()
     return value

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from fucina.reference.arguments import shown
+from fucina.reference.arguments import is_a, shown
 from fucina.reference.facade.arguments import TRACKABLE, driving, tags_argument, tensor
 from fucina.reference.facade.kinds import Kind, Tag
 from fucina.reference.facade.making import require_movable
@@ -174,7 +174,7 @@ def _require_gradients(found: Any, operands: Sequence[RawTensor]) -> None:
         if raw is None:
             continue
         name = f"gradient {i}"
-        if not isinstance(raw, RawTensor):
+        if not is_a(raw, RawTensor):
             raise DTypeMismatch(f"{name} must be a raw tensor or None, got {shown(raw)}", clause=CLAUSE)
         raw.live()
         if raw.dtype is not DType.f32:
@@ -193,7 +193,7 @@ def _require_result(found: Any, kind: Kind) -> None:
     -----
     Clauses: AUTOGRAD-CUSTOM-1
     """
-    if not isinstance(found, RawTensor):
+    if not is_a(found, RawTensor):
         raise DTypeMismatch(f"forward must return a raw tensor, got {shown(found)}", clause=CLAUSE)
     found.live()
     if found.dtype not in TRACKABLE:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from fucina.reference.arguments import shown, whole
+from fucina.reference.arguments import is_a, shown, whole
 from fucina.reference.bridges import INTEGERS, integer_value
 from fucina.reference.buffers import viewed
 from fucina.reference.facade.values import Value
@@ -50,7 +50,7 @@ class Indices:
         self._name, self._clause = name, clause
         self.source: Value | None = None
         self._values: list[object] = []
-        if isinstance(given, Value):
+        if is_a(given, Value):
             given.live()
             self.source = given
         elif isinstance(given, list | tuple | range):
@@ -59,7 +59,7 @@ class Indices:
             self._values = self._of_array(given)
 
     def _of_array(self, given: object) -> list[object]:
-        if isinstance(given, RawTensor):
+        if is_a(given, RawTensor):
             raise DTypeMismatch(f"{self._name} must be a tensor or integers, got a raw tensor", clause=self._clause)
         view = viewed(self._name, given, "a tensor, a sequence or an array of integers", self._clause)
         try:

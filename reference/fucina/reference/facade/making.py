@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from fucina.reference.arguments import shown
+from fucina.reference.arguments import is_a, shown
 from fucina.reference.facade import elements
 from fucina.reference.facade.arguments import (
     ANY,
@@ -131,7 +131,7 @@ class Making(Value):
     @classmethod
     def _consumed(cls, ctx: ExecContext, raw: Any, what: str, *, leaf: bool) -> Self:
         clause = "FACADE-NEW-1"
-        if not isinstance(raw, RawTensor):
+        if not is_a(raw, RawTensor):
             raise DTypeMismatch(f"raw must be a raw tensor, got {shown(raw)}", clause=clause)
         raw.live()
         require_branch(what, cls.dtype, TRACKABLE if leaf else ANY)

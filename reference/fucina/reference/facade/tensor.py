@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from fucina.reference.arguments import is_whole
+from fucina.reference.arguments import is_a, is_whole
 from fucina.reference.facade.axes import Axes
 from fucina.reference.facade.composed import Composed
 from fucina.reference.facade.conversions import Conversions
@@ -76,7 +76,7 @@ class Tensor(Seeded, Looking, Axes, Conversions, Taking, Reductions, Order, Prod
         return found
 
     def __add__(self, other: Any) -> Tensor:
-        if isinstance(other, Tensor):
+        if is_a(other, Tensor):
             return self.add(self._common_maker(other), other)
         return self.add_scalar(self._maker(), other) if is_number(other) else NotImplemented
 
@@ -84,12 +84,12 @@ class Tensor(Seeded, Looking, Axes, Conversions, Taking, Reductions, Order, Prod
         return self.add_scalar(self._maker(), other) if is_number(other) else NotImplemented
 
     def __sub__(self, other: Any) -> Tensor:
-        if isinstance(other, Tensor):
+        if is_a(other, Tensor):
             return self.sub(self._common_maker(other), other)
         return self.add_scalar(self._maker(), -other) if is_number(other) else NotImplemented
 
     def __mul__(self, other: Any) -> Tensor:
-        if isinstance(other, Tensor):
+        if is_a(other, Tensor):
             return self.mul(self._common_maker(other), other)
         return self.scale(self._maker(), other) if is_number(other) else NotImplemented
 
@@ -97,10 +97,10 @@ class Tensor(Seeded, Looking, Axes, Conversions, Taking, Reductions, Order, Prod
         return self.scale(self._maker(), other) if is_number(other) else NotImplemented
 
     def __truediv__(self, other: Any) -> Tensor:
-        return self.div(self._common_maker(other), other) if isinstance(other, Tensor) else NotImplemented
+        return self.div(self._common_maker(other), other) if is_a(other, Tensor) else NotImplemented
 
     def __matmul__(self, other: Any) -> Tensor:
-        return self.dot(self._common_maker(other), other) if isinstance(other, Tensor) else NotImplemented
+        return self.dot(self._common_maker(other), other) if is_a(other, Tensor) else NotImplemented
 
     def __neg__(self) -> Tensor:
         return self.scale(self._maker(), -1)

@@ -175,6 +175,8 @@ class Value(Replaceable, metaclass=Kind):
         life = self.raw.life
         if life is Life.CLOSED:
             return f"<{type(self)!r} scope closed>"
+        if life is Life.REPLACED:
+            return f"<{type(self)!r} replaced>"
         if life not in (Life.OWNED, Life.SCOPED) or not self.raw.is_held():
             return f"<{type(self)!r} deinited>"
         tracked = " requires_grad" if self.node is not None else ""
