@@ -203,10 +203,11 @@ def wrapped(name: str, dtype: DType, a: int, b: int) -> int:
 def decode(dtype: DType, patterns: Any) -> Values:
     """Return the values behind patterns: f64 for floats, Python integers for integers and bools."""
     found = np.asarray(patterns, PATTERN[dtype])
-    if dtype is DType.bf16:
-        return (found.astype(np.uint32) << 16).view(np.float32).astype(np.float64)
-    values = found.view(STORAGE[dtype])
-    return values.astype(object) if dtype in (*INTEGERS, DType.bool) else values.astype(np.float64)
+    with np.errstate(invalid="ignore"):  # a signalling NaN
+        if dtype is DType.bf16:
+            return np.asarray(found.astype(np.uint32) << 16, np.uint32).view(np.float32).astype(np.float64)
+        values = found.view(STORAGE[dtype])
+        return values.astype(object) if dtype in (*INTEGERS, DType.bool) else values.astype(np.float64)
 
 
 def encode(dtype: DType, values: Any) -> Values:

@@ -82,7 +82,10 @@ STEPS = st.one_of(
     st.tuples(st.just("no_grad"), st.booleans()),
 )
 _FIRST = st.tuples(st.just("new"), st.just("variable_from_slice"), st.just(DType.f32), st.just(("a", "b")), _VALUES)
-steps = st.builds(lambda first, rest: [first, *rest], _FIRST, st.lists(STEPS, min_size=5, max_size=40))
+_OPEN = st.sampled_from([[], [("scope", True, 0)], [("scope", True, 0)]])
+steps = st.builds(
+    lambda first, opened, rest: [first, *opened, *rest], _FIRST, _OPEN, st.lists(STEPS, min_size=5, max_size=40)
+)
 
 
 class Machine:
@@ -136,8 +139,13 @@ class Machine:
 
     def _backward(self, which: int) -> None:
         i = self._at(which)
-        if i is not None:
-            self.tensors[i].backward(self.ctx)
+        if i is None:
+            return
+        loss = self.tensors[i]
+        if loss.requires_grad and loss.shape:
+            loss = (loss if loss.dtype is DType.f32 else loss.to(self.ctx, DType.f32)).sum_all(self.ctx)
+            self._keep(loss)
+        loss.backward(self.ctx)
 
     def _end(self, how: str, which: int) -> None:
         i = self._at(which)

@@ -366,56 +366,6 @@ def test_a_chain_of_unnamed_results_leaves_nothing(impl: Any, ctx: Any, name: st
         gc.enable()
 
 
-# -- the examples of the documents
-
-
-@clause("FACADE-NEW-2", "FACADE-OWN-1", "POLICY-SCALAR-1")
-def test_the_documents_example_of_a_lifecycle(impl: Any) -> None:
-    with impl.ExecContext() as ctx, impl.Tensor("batch", "d").from_slice(ctx, (2, 2), [1, 2, 3, 4]) as x:
-        y = x.scale(ctx, 2.0)
-        assert y.data_const().tolist() == [2, 4, 6, 8]
-        y.deinit()
-
-
-@clause("CONTEXT-REPLACE-1", "FACADE-OWN-1")
-def test_the_documents_example_of_replace(impl: Any, ctx: Any) -> None:
-    x = impl.Tensor("d").from_slice(ctx, (2,), [1, 2])
-    for _ in range(3):
-        x = ctx.replace(x, x.scale(ctx, 2.0))
-    assert x.data_const().tolist() == [8.0, 16.0]
-    assert ctx.rt.buffers.outstanding_buffers() == 1
-    x.deinit()
-
-
-@clause("FACADE-OWN-2", "AUTOGRAD-BACK-2", "AUTOGRAD-GRAD-1")
-def test_the_documents_example_of_a_training_step(impl: Any, ctx: Any) -> None:
-    with impl.Tensor("d").variable_from_slice(ctx, (3,), [1, 2, 3]) as w:
-        for _ in range(2):
-            with ctx.exec_scope():
-                loss = w.mul(ctx, w).sum_all(ctx)
-                loss.backward(ctx)
-                with w.grad(ctx) as gw:
-                    assert gw.data_const().tolist() == [2.0, 4.0, 6.0]
-                w.zero_grad()
-            assert ctx.rt.buffers.outstanding_buffers() == 1
-
-
-@clause("FACADE-OWN-2", "SCOPE-BORROW-1")
-def test_the_documents_example_of_a_deinit_without_effect(impl: Any, ctx: Any) -> None:
-    with impl.Tensor("d").from_slice(ctx, (2,), [3, 4]) as x, ctx.exec_scope():
-        y = x.add(ctx, x)
-        y.deinit()
-        assert y.data_const().tolist() == [6.0, 8.0]
-
-
-@clause("POLICY-RESULT-1")
-def test_the_documents_example_of_the_policy(impl: Any, ctx: Any) -> None:
-    x = impl.Tensor("row", "col", dtype=DType.f16).from_slice(ctx, (2, 2), [1.5, 2.5, 3.0, 4.0])
-    with x, x.add(ctx, x) as y, x.sum(ctx, "col") as s, x.to(ctx, DType.f32) as wide:
-        assert (type(y).dtype, type(s).dtype, type(wide).dtype) == (DType.f16, DType.f32, DType.f32)
-        assert s.data_const().tolist() == [4.0, 7.0]
-
-
 # -- replace, and the number of buffers
 
 
@@ -528,6 +478,15 @@ def test_operations_without_memory(impl: Any, ctx: Any, name: str, how: str) -> 
     assert ctx.rt.buffers.outstanding_buffers() == 0
 
 
+def _refused(call: Callable[[], object]) -> bool:
+    """Say whether a call raises OutOfMemory."""
+    try:
+        call()
+    except OutOfMemory:
+        return True
+    return False
+
+
 def survives(impl: Any, ctx: Any, call: Callable[[], Any], *tensors: Any) -> None:
     """Let each allocation of a call fail in turn; nothing has changed then, a gradient neither."""
     internal = impl.internal
@@ -556,14 +515,12 @@ def survives(impl: Any, ctx: Any, call: Callable[[], Any], *tensors: Any) -> Non
         for n in range(1, needed + 1):
             before = watched()
             internal.fail_allocation(n)
-            try:
-                once()
-            except OutOfMemory:
-                failed += 1
-                internal.fail_allocation(None)
-                after = watched()
-                assert after == before, f"STORAGE-FAULT-1: allocation {n} of {needed} left something behind"
+            refused = _refused(once)  # the error is gone then, and the frames that it knows
             internal.fail_allocation(None)
+            failed += refused
+            assert not refused or watched() == before, (
+                f"STORAGE-FAULT-1: allocation {n} of {needed} left something behind"
+            )
         assert failed or not needed
     finally:
         internal.fail_allocation(None)

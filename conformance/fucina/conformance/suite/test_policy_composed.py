@@ -169,6 +169,9 @@ def test_errors(impl: Any, ctx: Any) -> None:
         impl.Tensor("a").zeros(ctx, (2,)) as floats,
     ):
         tensors = x, turned, thin, n, along, long, floats
+        with impl.Tensor("a", "b", "c").ones(ctx, (2, 3, 2)) as cube:
+            for few in ([0, 0], [0] * 4, 0):
+                assert_raises(ShapeMismatch, "POLICY-NLL-1", partial(cube.nll_loss, ctx, few, "b"), what=repr(few))
         before = state(ctx, *tensors)
         for call, wrong in (
             *(
