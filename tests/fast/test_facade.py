@@ -268,7 +268,7 @@ def test_a_node_that_raises_at_its_end_leaves_nothing(ctx: ExecContext) -> None:
     assert outstanding(ctx) == 0
     assert x._node is None
     mark = ctx.open_exec_scope()
-    ctx._adopt_result(handles.facade_over(T, ctx, ctx.ones((2,)), Node(), False))
+    ctx._rt.scopes.adopt_result(handles.facade_over(T, ctx, ctx.ones((2,)), Node(), False))
     with pytest.raises(RuntimeError, match="no"):
         ctx.close_exec_scope(mark)
     assert outstanding(ctx) == 0

@@ -216,7 +216,7 @@ PyObject *fh_quick_binary(fh_context *ctx, int operation, fh_facade *a, fh_facad
     struct call c;
     size_t dims[FC_MAX_RANK];
     const int rank = readied(ctx, &c, operation, &a->t, &b->t, dims);
-    return rank ? finished(&c, fh_facade_empty(a, (PyObject *)ctx, ctx->pool, rank, dims)) : NULL;
+    return rank ? finished(&c, fh_facade_like(a, (PyObject *)ctx, ctx->pool, rank, dims)) : NULL;
 }
 
 /* Clause: POLICY-SCALAR-1 */
@@ -227,7 +227,7 @@ PyObject *fh_quick_scale(fh_context *ctx, fh_facade *x, double factor) {
     c.in[1] = NULL;
     c.operation = SCALE;
     c.factor = factor;
-    return finished(&c, fh_facade_empty(x, (PyObject *)ctx, ctx->pool, x->t.rank, x->t.shape));
+    return finished(&c, fh_facade_like(x, (PyObject *)ctx, ctx->pool, x->t.rank, x->t.shape));
 }
 
 static PyObject *binary(PyObject *self, int operation, PyObject *const *args, Py_ssize_t count, PyObject *names) {
@@ -242,6 +242,21 @@ static PyObject *add(PyObject *self, PyObject *const *args, Py_ssize_t count, Py
 static PyObject *sub(PyObject *self, PyObject *const *args, Py_ssize_t count, PyObject *names) { return binary(self, FC_SUB, args, count, names); }
 static PyObject *mul(PyObject *self, PyObject *const *args, Py_ssize_t count, PyObject *names) { return binary(self, FC_MUL, args, count, names); }
 static PyObject *divide(PyObject *self, PyObject *const *args, Py_ssize_t count, PyObject *names) { return binary(self, FC_DIV, args, count, names); }
+
+/* Clause: POLICY-SUM-1 */
+PyObject *fh_quick_sum(fh_context *ctx, PyTypeObject *type, fh_facade *x) {
+    const size_t single = 1;
+    if (!ctx->plain || !fh_is_usable(&x->t) || x->t.dtype != FC_f32) return NULL;
+    struct call c = {.operation = SUM, .axis = -1, .in = {&x->t}};
+    return finished(&c, fh_facade_empty(type, FC_f32, 1, (PyObject *)ctx, ctx->pool, 1, &single));
+}
+
+/* Clause: AUTOGRAD-GRAD-1 */
+PyObject *fh_quick_copy(fh_context *ctx, fh_facade *like, fh_tensor *raw) {
+    if (!ctx->plain || !fh_is_usable(raw) || raw->dtype != FC_f32 || like->t.dtype != FC_f32) return NULL;
+    struct call c = {.operation = COPY, .in = {raw}};
+    return finished(&c, fh_facade_empty(Py_TYPE((PyObject *)like), FC_f32, like->t.bare, (PyObject *)ctx, ctx->pool, raw->rank, raw->shape));
+}
 
 /* The view, or NULL without an exception where something is not plain. */
 static PyObject *part_of_axis(const fh_context *ctx, PyObject *const *args) {

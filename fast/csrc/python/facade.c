@@ -1,15 +1,20 @@
 /*
  * The facade's tensors: a raw tensor's fields, a node, a context.  Their types are made in the Python layer, one for each
- * dtype and tags; add sub mul div scale of plain arguments are done here, everything else there.
+ * dtype and tags; add sub mul div scale sum_all grad of plain arguments are done here, everything else there.
  */
 #include "python/contexts.h"
+#include "python/nodes.h"
+#include "storage/memory.h"
 #include "python/pass_on.h"
 #include "core/fault.h"
 #include "ops/ops.h"
 #include <string.h>
 
 static PyTypeObject *facade_base;
-static PyObject *slow_names[5], *destroy_name, *adopt_name, *rank_name;
+static PyObject *slow_names[5], *slow_sum_all, *slow_grad, *destroy_name, *rt_name, *scopes_name, *entries_name, *rank_name, *basicsize_name;
+/* What the Python layer knows: the formulas of add sub mul div scale sum_all, and the type of scalars of f32. */
+static PyObject *formulas, *scalar_type, *nothing;
+enum { SCALE = FC_DIV + 1, SUM_ALL };
 
 static fh_facade *of(PyObject *object) { return (fh_facade *)object; }
 int fh_is_facade(PyObject *object) { return PyObject_TypeCheck(object, facade_base); }
@@ -17,9 +22,33 @@ int fh_is_handle(PyObject *object) { return fh_is_tensor(object) || fh_is_facade
 
 /* -- making */
 
-PyObject *fh_facade_empty(const fh_facade *model, PyObject *context, fh_pool *pool, int rank, const size_t *shape) {
-    const int dtype = model->t.dtype;
-    fh_facade *self = (fh_facade *)PyType_GenericAlloc(Py_TYPE((PyObject *)(uintptr_t)model), 0);
+/* Objects that have ended, for the next ones: small operations make and end one each. */
+enum { SPARES = 16 };
+static fh_facade *spare[SPARES];
+static int spares;
+static PyTypeObject *usual; /* the last type whose objects were seen to have just our size; not owned, only compared */
+
+static int is_usual(PyTypeObject *type) {
+    if (type == usual) return 1;
+    PyObject *size = PyObject_GetAttr((PyObject *)type, basicsize_name);
+    const int ours = size && PyLong_AsLong(size) == (long)sizeof(fh_facade);
+    Py_XDECREF(size);
+    if (PyErr_Occurred()) PyErr_Clear();
+    if (ours) usual = type;
+    return ours;
+}
+
+static fh_facade *facade_alloc(PyTypeObject *type) {
+    if (!is_usual(type) || !spares) return (fh_facade *)PyType_GenericAlloc(type, 0);
+    fh_facade *self = spare[--spares];
+    memset((char *)self + sizeof(PyObject), 0, sizeof *self - sizeof(PyObject));
+    PyObject_Init((PyObject *)self, type);
+    PyObject_GC_Track(self);
+    return self;
+}
+
+PyObject *fh_facade_empty(PyTypeObject *type, int dtype, int bare, PyObject *context, fh_pool *pool, int rank, const size_t *shape) {
+    fh_facade *self = facade_alloc(type);
     if (!self) return NULL;
     fh_tensor *t = &self->t;
     struct fc_storage *s = t->storage = fc_pool_acquire(pool->pool, dtype, fc_count(rank, shape), fh_element_size[dtype]);
@@ -29,7 +58,7 @@ PyObject *fh_facade_empty(const fh_facade *model, PyObject *context, fh_pool *po
     }
     t->rank = (uint8_t)rank;
     t->dtype = (uint8_t)dtype;
-    t->bare = model->t.bare;
+    t->bare = bare != 0;
     memcpy(t->shape, shape, (size_t)rank * sizeof *shape);
     fc_row_major(rank, t->shape, t->strides);
     struct fc_pooled *pooled = (struct fc_pooled *)s; /* what a report of leaks would say (clause POOL-LEAK-1) */
@@ -162,7 +191,10 @@ static void facade_dealloc(PyObject *object) {
     fh_tensor_clear(&f->t, f->constructed);
     Py_XDECREF(f->node);
     Py_XDECREF(f->context);
-    PyObject_GC_Del(object);
+    if (spares < SPARES && type == usual)
+        spare[spares++] = f;
+    else
+        PyObject_GC_Del(object);
     Py_DECREF(type);
 }
 
@@ -217,37 +249,142 @@ static PyObject *check(PyObject *self, PyObject *unused) {
 
 /* -- operations on plain arguments */
 
-/* A result under an open scope is adopted where it is of f32 (clause FACADE-OWN-2). */
+/* Let the innermost scope own a result: room first, then the entry (clauses SCOPE-RESERVE-1, SCOPE-ADOPT-1). */
+static int adopt(fh_context *ctx, PyObject *result) {
+    PyObject *rt = PyObject_GetAttr((PyObject *)ctx, rt_name), *scopes = rt ? PyObject_GetAttr(rt, scopes_name) : NULL;
+    PyObject *entries = scopes ? PyObject_GetAttr(scopes, entries_name) : NULL, *entry = NULL;
+    int good = 0;
+    if (entries && !fc_memory_charge())
+        fh_refuse(FH_OutOfMemory, "SCOPE-RESERVE-1", "no memory for a slot of a scope");
+    else if (entries && (entry = PyTuple_Pack(3, result, Py_None, Py_None)))
+        good = PyList_Append(entries, entry) == 0;
+    if (good) of(result)->t.life = FH_SCOPED;
+    Py_XDECREF(rt);
+    Py_XDECREF(scopes);
+    Py_XDECREF(entries);
+    Py_XDECREF(entry);
+    return good;
+}
+
+/* A result under an open scope is adopted where it is of f32 or has a node (clause FACADE-OWN-2). */
 static PyObject *adopted(fh_context *ctx, PyObject *result) {
-    if (!result || of(result)->t.dtype != FC_f32 || !fh_scope_is_open(ctx) || FC_PLANTED(SCOPED_SUM_FREE)) return result;
-    PyObject *done = PyObject_CallMethodObjArgs((PyObject *)ctx, adopt_name, result, NULL);
-    if (!done) Py_CLEAR(result);
-    Py_XDECREF(done);
+    if (!result || (of(result)->t.dtype != FC_f32 && !of(result)->node) || !fh_scope_is_open(ctx) || FC_PLANTED(SCOPED_SUM_FREE)) return result;
+    if (!adopt(ctx, result)) Py_CLEAR(result);
     return result;
+}
+
+static PyObject *view_of(const fh_tensor *t) { return fh_view_of(t, t->rank, t->shape, t->strides, t->offset); }
+static PyObject *or_none(PyObject *object) {
+    PyObject *found = object ? object : Py_None;
+    Py_INCREF(found);
+    return found;
+}
+/* A tuple of two objects that are stolen; NULL where one of them is. */
+static PyObject *pair_of(PyObject *first, PyObject *second) {
+    PyObject *tuple = first && second ? PyTuple_Pack(2, first, second) : NULL;
+    Py_XDECREF(first);
+    Py_XDECREF(second);
+    return tuple;
+}
+
+/* The saved operands of a product or quotient of operands of one shape, as its formula wants them. */
+static PyObject *saved_of(int operation, fh_facade *a, fh_facade *b) {
+    if (operation != FC_MUL && operation != FC_DIV) return or_none(nothing);
+    const int of_b = a->node || (operation == FC_DIV && b->node);
+    PyObject *first = b->node ? view_of(&a->t) : or_none(NULL);
+    return pair_of(first, !first ? NULL : of_b ? view_of(&b->t) : or_none(NULL));
+}
+
+/* What a formula is told beside: of scale the factor, of sum_all the operand's shape and that all of it was summed. */
+static PyObject *constants_of(int operation, const fh_facade *a, double factor) {
+    if (operation == SCALE) return Py_BuildValue("(d)", factor);
+    if (operation == SUM_ALL) return Py_BuildValue("(NO)", fh_tuple(a->t.rank, a->t.shape), Py_None);
+    return or_none(nothing);
+}
+
+/* Give a result its node; NULL with an exception, and then it has ended (clauses AUTOGRAD-TRACK-1, AUTOGRAD-VJP-1, AUTOGRAD-VJP-2). */
+static PyObject *noted(PyObject *result, int operation, fh_facade *a, fh_facade *b, double factor) {
+    if (!result) return NULL;
+    PyObject *shape = fh_tuple(of(result)->t.rank, of(result)->t.shape), *constants = constants_of(operation, a, factor);
+    PyObject *operands = b ? pair_of(or_none(a->node), or_none(b->node)) : PyTuple_Pack(1, a->node);
+    PyObject *saved = saved_of(operation, a, b);
+    if (shape && constants && operands && saved)
+        of(result)->node = fh_node_new(shape, operands, saved, PyTuple_GetItem(formulas, operation), constants);
+    Py_XDECREF(shape);
+    Py_XDECREF(constants);
+    Py_XDECREF(operands);
+    Py_XDECREF(saved);
+    if (!of(result)->node) Py_CLEAR(result);
+    return result;
+}
+
+static int can_track(const fh_facade *f) { return formulas && f->t.dtype >= FC_f16 && f->t.dtype <= FC_f32; }
+static int have_one_shape(const fh_tensor *a, const fh_tensor *b) {
+    return a->rank == b->rank && !memcmp(a->shape, b->shape, a->rank * sizeof *a->shape);
+}
+
+/* The result of plain arguments; NULL without an exception when something is not plain. */
+static PyObject *plain(fh_context *ctx, PyObject *self, int operation, PyObject *other) {
+    fh_facade *a = of(self), *b = NULL;
+    double factor = 0;
+    if (operation == SCALE) {
+        if (!PyFloat_CheckExact(other)) return NULL;
+        factor = PyFloat_AsDouble(other);
+    } else if (operation <= FC_DIV) {
+        if (Py_TYPE(other) != Py_TYPE(self)) return NULL;
+        b = of(other);
+    }
+    const int tracked = !ctx->untracked && (a->node || (b && b->node));
+    if (tracked && (!can_track(a) || (b && !have_one_shape(&a->t, &b->t)))) return NULL;
+    PyObject *result;
+    if (operation == SUM_ALL)
+        result = scalar_type ? fh_quick_sum(ctx, (PyTypeObject *)scalar_type, a) : NULL;
+    else
+        result = b ? fh_quick_binary(ctx, operation, a, b) : fh_quick_scale(ctx, a, factor);
+    return tracked ? noted(result, operation, a, b, factor) : result;
 }
 
 static PyObject *quick(PyObject *self, int operation, PyObject *const *args) {
     fh_context *ctx = (fh_context *)args[0];
-    PyObject *other = args[1], *result = NULL;
     if (!fh_context_enter(ctx)) return NULL;
-    if (ctx->untracked || !of(self)->node) {
-        if (operation > FC_DIV) {
-            if (PyFloat_CheckExact(other)) result = fh_quick_scale(ctx, of(self), PyFloat_AsDouble(other));
-        } else if (Py_TYPE(other) == Py_TYPE(self) && (ctx->untracked || !of(other)->node)) {
-            result = fh_quick_binary(ctx, operation, of(self), of(other));
-        }
-    }
-    result = adopted(ctx, result);
+    PyObject *result = adopted(ctx, plain(ctx, self, operation, operation == SUM_ALL ? NULL : args[1]));
     fh_context_leave(ctx);
     return result;
 }
 
 static PyObject *operate(PyObject *self, int operation, PyObject *const *args, Py_ssize_t count, PyObject *names) {
-    if (count == 2 && !names && fh_is_context(args[0])) {
+    if (count == (operation == SUM_ALL ? 1 : 2) && !names && fh_is_context(args[0])) {
         PyObject *result = quick(self, operation, args);
         if (result || PyErr_Occurred()) return result;
     }
-    return pass_on_to_method(self, slow_names[operation], args, count, names);
+    return pass_on_to_method(self, operation == SUM_ALL ? slow_sum_all : slow_names[operation], args, count, names);
+}
+
+/* Clause: AUTOGRAD-GRAD-1 */
+static PyObject *grad(PyObject *self, PyObject *const *args, Py_ssize_t count, PyObject *names) {
+    PyObject *result = NULL, *gradient = of(self)->node ? fh_leaf_gradient(of(self)->node) : NULL;
+    if (count == 1 && !names && gradient && fh_is_usable(&of(self)->t) && fh_is_context(args[0])) {
+        fh_context *ctx = (fh_context *)args[0];
+        if (!fh_context_enter(ctx)) return NULL;
+        Py_INCREF(gradient);
+        result = fh_quick_copy(ctx, of(self), (fh_tensor *)gradient);
+        Py_DECREF(gradient);
+        fh_context_leave(ctx);
+        if (result || PyErr_Occurred()) return result;
+    }
+    return pass_on_to_method(self, slow_grad, args, count, names);
+}
+
+/* facade_knows(formulas of add sub mul div scale sum_all, type of scalars of f32): once, by the Python layer */
+static PyObject *knows(PyObject *module, PyObject *args) {
+    PyObject *given, *type;
+    (void)module;
+    if (!PyArg_ParseTuple(args, "O!O", &PyTuple_Type, &given, &type)) return NULL;
+    if (PyTuple_Size(given) != SUM_ALL + 1 || !PyType_Check(type) || !PyType_IsSubtype((PyTypeObject *)type, facade_base))
+        return PyErr_Format(PyExc_TypeError, "facade_knows(formulas of six operations, type of scalars)");
+    fh_put(&formulas, given);
+    fh_put(&scalar_type, type);
+    Py_RETURN_NONE;
 }
 /* Clauses: POLICY-ARITH-1, POLICY-TAGS-1, POLICY-SCALAR-1 */
 #define OPERATION(name, operation) \
@@ -256,7 +393,8 @@ OPERATION(add, FC_ADD)
 OPERATION(sub, FC_SUB)
 OPERATION(mul, FC_MUL)
 OPERATION(divide, FC_DIV)
-OPERATION(scale, FC_DIV + 1)
+OPERATION(scale, SCALE)
+OPERATION(sum_all, SUM_ALL)
 
 #define BINARY(name, what) #name "($self, ctx, other)\n--\n\n" what "\n\nClauses: POLICY-TAGS-1, POLICY-ARITH-1, POLICY-MIXED-1, AUTOGRAD-VJP-1"
 static PyMethodDef methods[] = {
@@ -265,6 +403,8 @@ static PyMethodDef methods[] = {
     {"mul", FH_FAST(mul), METH_FASTCALL | METH_KEYWORDS, BINARY(mul, "Return the product, element by element.")},
     {"div", FH_FAST(divide), METH_FASTCALL | METH_KEYWORDS, BINARY(div, "Return the quotient, of integers truncated.")},
     {"scale", FH_FAST(scale), METH_FASTCALL | METH_KEYWORDS, "scale($self, ctx, number)\n--\n\nReturn the tensor times a number.\n\nClauses: POLICY-SCALAR-1, AUTOGRAD-VJP-1"},
+    {"sum_all", FH_FAST(sum_all), METH_FASTCALL | METH_KEYWORDS, "sum_all($self, ctx)\n--\n\nReturn the sum of all elements, a scalar.\n\nClauses: POLICY-SUM-1, POLICY-RESULT-1, AUTOGRAD-VJP-2"},
+    {"grad", FH_FAST(grad), METH_FASTCALL | METH_KEYWORDS, "grad($self, ctx)\n--\n\nReturn a copy of a leaf's gradient, the caller's; None where there is none.\n\nClauses: AUTOGRAD-GRAD-1"},
     {"data", fh_data, METH_NOARGS, "data($self)\n--\n\nReturn the elements of a contiguous tensor as a flat array to write to.\n\nClauses: FACADE-LOOK-1, TENSOR-DATA-1"},
     {"data_const", fh_data_const, METH_NOARGS, "data_const($self)\n--\n\nReturn the elements of a contiguous tensor as a flat array to read.\n\nClauses: FACADE-LOOK-1, TENSOR-DATA-1"},
     {"as_raw_tensor", as_raw_tensor, METH_NOARGS, "as_raw_tensor($self)\n--\n\nReturn the raw tensor below, which owns nothing.\n\nClauses: FACADE-RAW-1"},
@@ -305,15 +445,21 @@ static PyType_Slot slots[] = {
 };
 static PyType_Spec spec = {"fucina.fast._handles.Facade", sizeof(fh_facade), 0,
                            Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC, slots};
-static PyMethodDef functions[] = {{"facade_over", over, METH_VARARGS, NULL}, {NULL, NULL, 0, NULL}};
+static PyMethodDef functions[] = {{"facade_over", over, METH_VARARGS, NULL}, {"facade_knows", knows, METH_VARARGS, NULL}, {NULL, NULL, 0, NULL}};
 
 int fh_add_facade(PyObject *module) {
     static const char *const names[5] = {"_add", "_sub", "_mul", "_div", "_scale"};
     facade_base = (PyTypeObject *)PyType_FromSpec(&spec);
     for (int k = 0; k < 5; k++) slow_names[k] = PyUnicode_InternFromString(names[k]);
     destroy_name = PyUnicode_InternFromString("destroy");
-    adopt_name = PyUnicode_InternFromString("_adopt_result");
+    slow_sum_all = PyUnicode_InternFromString("_sum_all");
+    slow_grad = PyUnicode_InternFromString("_grad");
+    rt_name = PyUnicode_InternFromString("_rt");
+    scopes_name = PyUnicode_InternFromString("scopes");
+    entries_name = PyUnicode_InternFromString("_entries");
+    basicsize_name = PyUnicode_InternFromString("__basicsize__");
+    nothing = PyTuple_New(0);
     rank_name = PyUnicode_InternFromString("rank");
-    if (!facade_base || !slow_names[4] || !destroy_name || !adopt_name || !rank_name || PyModule_AddFunctions(module, functions)) return -1;
+    if (!facade_base || !slow_names[4] || !slow_grad || !destroy_name || !entries_name || !basicsize_name || !nothing || !rank_name || PyModule_AddFunctions(module, functions)) return -1;
     return PyModule_AddObjectRef(module, "Facade", (PyObject *)facade_base);
 }

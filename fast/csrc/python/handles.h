@@ -179,8 +179,12 @@ int fh_tensor_set_origin(PyObject *self, PyObject *origin, void *unused);
 int fh_is_facade(PyObject *object);
 /* Whether an object begins with a fh_tensor: a raw tensor, or one of the facade. */
 int fh_is_handle(PyObject *object);
-/* A contiguous tensor of unspecified content, of the type of another one, in a context; NULL with an exception. */
-PyObject *fh_facade_empty(const fh_facade *model, PyObject *context, fh_pool *pool, int rank, const size_t *shape);
+/* A contiguous tensor of unspecified content, of a type with a dtype, bare where it has no axes, in a context; NULL with an
+   exception.  And one of the type of another one. */
+PyObject *fh_facade_empty(PyTypeObject *type, int dtype, int bare, PyObject *context, fh_pool *pool, int rank, const size_t *shape);
+static inline PyObject *fh_facade_like(const fh_facade *model, PyObject *context, fh_pool *pool, int rank, const size_t *shape) {
+    return fh_facade_empty(Py_TYPE((PyObject *)(uintptr_t)model), model->t.dtype, model->t.bare, context, pool, rank, shape);
+}
 
 /* -- a tensor's elements (python/elements.c) */
 PyObject *fh_data(PyObject *self, PyObject *unused);

@@ -47,6 +47,8 @@ static void finish(PyObject *object) {
     fh_let_go_silently(s);
 }
 
+PyObject *fh_leaf_gradient(PyObject *node) { return Py_TYPE(node) == leaf_type ? of(node)->gradient : NULL; }
+
 /* Clauses: AUTOGRAD-TRACK-1, AUTOGRAD-SAVED-1 */
 PyObject *fh_node_new(PyObject *shape, PyObject *operands, PyObject *saved, PyObject *formula, PyObject *constants) {
     const Py_ssize_t count = PyTuple_Size(saved);

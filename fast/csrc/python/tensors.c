@@ -261,7 +261,8 @@ int fh_tensor_set_origin(PyObject *self, PyObject *origin, void *unused) {
 PyObject *fh_tensor_state(PyObject *self, void *unused) {
     (void)unused;
     const fh_tensor *t = of(self);
-    return Py_BuildValue("iKNNn", fh_life(t), (unsigned long long)(t->storage ? fc_refs_of(fc_life_of(t->storage)) : 0),
+    const int life = t->lender ? ((const fh_tensor *)t->lender)->life : t->life;
+    return Py_BuildValue("iKNNn", life, (unsigned long long)(t->storage ? fc_refs_of(fc_life_of(t->storage)) : 0),
                          fh_tuple(t->rank, t->shape), fh_tuple(t->rank, t->strides), (Py_ssize_t)t->offset);
 }
 

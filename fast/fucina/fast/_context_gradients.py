@@ -7,7 +7,6 @@ from contextlib import AbstractContextManager, contextmanager
 
 from fucina.fast._context_core import driven
 from fucina.fast._context_scopes import Scopes
-from fucina.fast._objects import handles
 
 __all__ = ["Gradients"]
 
@@ -38,19 +37,3 @@ class Gradients(Scopes):
             yield
         finally:
             self._tracking(-1)
-
-    def _adopt_result(self, value: handles.Facade) -> None:
-        """Let the innermost scope own a result; C comes here after an operation on plain arguments.
-
-        Raises
-        ------
-        OutOfMemory
-            There is no room; the result is given back.
-
-        Clauses: FACADE-OWN-2
-        """
-        try:
-            self._rt.scopes.adopt_result(value)
-        except BaseException:
-            value.deinit()
-            raise

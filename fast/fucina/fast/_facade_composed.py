@@ -22,7 +22,7 @@ from fucina.fast._facade_core import (
     result,
     tracks,
 )
-from fucina.fast._facade_indices import indices_of
+from fucina.fast._facade_indices import indices_of, require_indices_live
 from fucina.fast._facade_operations import require_same_dtype
 from fucina.fast._facade_products import Products
 from fucina.fast._facade_reductions import mean_of
@@ -88,8 +88,9 @@ class Composed(Products):
         """
         clause = "POLICY-NLL-1"
         one = hasattr(type(targets), "__index__") and not isinstance(targets, np.ndarray)
+        require_indices_live(targets, clause)
+        kind, at, others = self._composed("nll_loss", axis, clause)
         with indices_of(ctx, (targets,) if one and self.rank == 1 else targets, clause) as found:
-            kind, at, others = self._composed("nll_loss", axis, clause)
             shape = checked_count(self._raw_shape, clause)
             _require_targets(kind, tuple(shape[k] for k in others), others, found, at, clause)
             found.require_below(shape[at], clause)
@@ -221,8 +222,6 @@ def _require_targets(
     Clauses: POLICY-NLL-1
     """
     if found.kind is None:
-        if len(others) > 1:
-            raise InvalidTag(f"targets for {len(others)} axes must be a tensor with their tags", clause=clause)
         wanted = sizes or (1,)
     else:
         tags = tuple(range(len(others))) if kind._names is None else tuple(kind._names[k] for k in others)

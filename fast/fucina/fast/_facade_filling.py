@@ -11,7 +11,7 @@ from fucina.fast import rng
 from fucina.fast._arguments import cast_pattern, double, integer, pattern, u64
 from fucina.fast._context_core import contexts
 from fucina.fast._facade_core import checked_count, constructor, fresh
-from fucina.fast._facade_indices import indices_of
+from fucina.fast._facade_indices import indices_of, require_indices_live
 from fucina.fast._facade_making import Making, sized
 from fucina.fast._shown import double_shown, integer_shown
 from fucina.fast._sizes import length
@@ -155,8 +155,9 @@ class Filling(Making):
         Clauses: FACADE-NEW-6
         """
         clause, kind = "FACADE-NEW-6", cast("TensorType", cls)
+        require_indices_live(indices, clause)
+        _require("one_hot", cls.dtype, DType.f32)
         with indices_of(ctx, indices, clause) as found:
-            _require("one_hot", cls.dtype, DType.f32)
             if found.kind is not None:
                 its = found.kind
                 same = its.rank + 1 == kind.rank and (its.rank == 0 or (its._names is None) is (kind._names is None))

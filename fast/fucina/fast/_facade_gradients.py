@@ -73,12 +73,14 @@ class Tracking(Filling):
 
         Clauses: AUTOGRAD-BACK-1, AUTOGRAD-BACK-2
         """
-        require_dtype("backward", self.dtype, TRACKED)
-        if any(size != 1 for size in self._raw_shape):
+        node = self._node
+        if node is None:  # else it is of such a dtype
+            require_dtype("backward", self.dtype, TRACKED)
+        if self._raw_shape != (1,) and any(size != 1 for size in self._raw_shape):
             raise InvalidShape(f"backward starts at a tensor of one element, got {self!r}", clause="AUTOGRAD-BACK-1")
-        if self._node is None:
+        if node is None:
             raise GradientsNotTracked(f"{self!r} tracks no gradients", clause="AUTOGRAD-BACK-1")
-        backward(ctx, self._node)
+        backward(ctx, node)
 
     def _gradient(self, what: str) -> RawTensor | None:
         require_dtype(what, self.dtype, TRACKED)
@@ -86,8 +88,8 @@ class Tracking(Filling):
         return node.gradient if type(node) is Leaf else None
 
     @on_context
-    def grad(self, ctx: Any) -> Tensor | None:
-        """Return a copy of a leaf's gradient, the caller's; None where there is none.
+    def _grad(self, ctx: Any) -> Tensor | None:
+        """Return a copy of a leaf's gradient; C comes here with arguments that are not plain.
 
         Raises
         ------
@@ -132,7 +134,8 @@ class Tracking(Filling):
         Clauses: AUTOGRAD-GRAD-1
         """
         self._check()
-        require_dtype("zero_grad", self.dtype, TRACKED)
         node = self._node
         if type(node) is Leaf:
             node.zero()
+        elif node is None:
+            require_dtype("zero_grad", self.dtype, TRACKED)

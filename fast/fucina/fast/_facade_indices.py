@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from fucina.fast.facade import Tensor
     from fucina.fast.tensor import RawTensor
 
-__all__ = ["Indices", "indices_of"]
+__all__ = ["Indices", "indices_of", "require_indices_live"]
 
 _TOP = (1 << 63) - 1
 
@@ -100,6 +100,22 @@ def _outside(end: int, place: int, index: int, clause: str) -> IndexOutOfBounds:
     )
 
 
+def require_indices_live(value: Any, clause: str) -> None:
+    """Refuse indices that are a tensor which has ended, or a raw one; what they hold is looked at later.
+
+    Raises
+    ------
+    UseAfterDeinit, UseAfterScope, DTypeMismatch
+        They are.
+
+    Clauses: FACADE-CTX-1
+    """
+    if issubclass(type(value), handles.Facade):
+        operand("indices", value, clause)
+    if issubclass(type(value), handles.Tensor):
+        raise DTypeMismatch(f"indices must be a tensor with tags or a sequence, got {shown(value)}", clause=clause)
+
+
 def indices_of(ctx: Any, value: Any, clause: str) -> Indices:
     """Return indices that were given as a tensor of an integer dtype, or as a sequence for one axis.
 
@@ -116,16 +132,15 @@ def indices_of(ctx: Any, value: Any, clause: str) -> Indices:
 
     Clauses: FACADE-NEW-6
     """
+    require_indices_live(value, clause)
     if issubclass(type(value), handles.Facade):
-        given = operand("indices", value, clause)
+        given: Tensor = value
         require_dtype("indices", given.dtype, INTEGERS)
         if given.dtype is DType.i64 and given._is_contiguous():
             return Indices(given, tuple(given.shape), given._clone_view())
         with fresh(ctx, DType.i64, given._raw_shape) as words:
             contexts.convert(given, words)
             return Indices(given, tuple(given.shape), words)
-    if issubclass(type(value), handles.Tensor):
-        raise DTypeMismatch(f"indices must be a tensor with tags or a sequence, got {shown(value)}", clause=clause)
     numbers = _listed(value, clause)
     if not numbers.size:
         raise EmptySelection("there must be an index, got none", clause=clause)

@@ -103,7 +103,7 @@ class Selection:
         self._ended("__exit__", kind, error, trace)
 
     def __repr__(self) -> str:
-        return f"<Selection {self._values!r} {self._indices!r}>"
+        return f"<Selection values={self._values!r} indices={self._indices!r}>"
 
 
 class Reductions(Operations):
@@ -143,11 +143,7 @@ class Reductions(Operations):
         return _summed(cast("Tensor", self), ctx, "sum", _SUMMED, axes, keep_dims)
 
     @on_context
-    def sum_all(self, ctx: Any) -> Tensor:
-        """Return the sum of all elements, a scalar; see :meth:`sum`.
-
-        Clauses: POLICY-SUM-1, POLICY-RESULT-1, AUTOGRAD-VJP-2
-        """
+    def _sum_all(self, ctx: Any) -> Tensor:
         return _summed(cast("Tensor", self), ctx, "sum_all", _SUMMED, None, False)
 
     @on_context

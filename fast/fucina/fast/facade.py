@@ -14,10 +14,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from fucina.fast import _formulas as formulas
 from fucina.fast._arguments import is_whole
 from fucina.fast._facade_composed import Composed
-from fucina.fast._facade_types import TensorType, root
+from fucina.fast._facade_types import TensorType, kind_of, root
 from fucina.fast._objects import handles, install
+from fucina.spec.types import DType
 
 __all__ = ["Tensor"]
 
@@ -93,3 +95,7 @@ else:
     Tensor = TensorType("Tensor", (handles.Facade,), _members, made=True)
     install(Tensor, Parts)
     root.append(Tensor)
+
+handles.facade_knows(
+    (formulas.ADD, formulas.SUB, formulas.MUL, formulas.DIV, formulas.SCALE, formulas.SUM), kind_of((), 0, DType.f32)
+)

@@ -354,7 +354,7 @@ class Handle(Replaceable):
     def __repr__(self) -> str:
         name = f"TensorOf({self.dtype.name})"
         if self._life is Life.BORROWED:
-            return f"{repr(self._lender)[:-1]} borrowed>"
+            return repr(self._lender)
         if self._life not in (Life.OWNED, Life.SCOPED) or not self._storage.refs:
             state = Life.ENDED if self._life in (Life.OWNED, Life.SCOPED) else self._life
             return f"<{name} shape={tuple(self._shape)} {state.value}>"
