@@ -342,7 +342,7 @@ def test_a_borrowed_raw_tensor_owns_nothing(ctx: fucina.ExecContext) -> None:
         with ctx.add(raw, raw) as total, raw.clone_view() as view:
             assert total.data_const()[0] == 2
             assert view.buffer.refs == 2
-    assert repr(raw) == repr(x.raw)
+        assert repr(raw) == repr(x.raw)
         moved = x.take_scale_no_grad(ctx, 2.0)
         with pytest.raises(UseAfterDeinit):
             raw.data_const()
