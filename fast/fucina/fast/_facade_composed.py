@@ -90,7 +90,9 @@ class Composed(Products):
         one = hasattr(type(targets), "__index__") and not isinstance(targets, np.ndarray)
         require_indices_live(targets, clause)
         kind, at, others = self._composed("nll_loss", axis, clause)
-        with indices_of(ctx, (targets,) if one and self.rank == 1 else targets, clause) as found:
+        if one and others:
+            raise ShapeMismatch(f"one index is for a tensor of one axis, got {kind!r}", clause=clause)
+        with indices_of(ctx, (targets,) if one else targets, clause) as found:
             shape = checked_count(self._raw_shape, clause)
             _require_targets(kind, tuple(shape[k] for k in others), others, found, at, clause)
             found.require_below(shape[at], clause)
