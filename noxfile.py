@@ -213,11 +213,11 @@ def bench_blocks(session: nox.Session) -> None:
 
 
 @nox.session
-def bench_products(session: nox.Session) -> None:
-    """Products beside numpy's BLAS, dropout beside torch.  Writes docs/records/bench_products.json."""
+def bench_facade(session: nox.Session) -> None:
+    """Tensors with tags beside numpy, its BLAS and torch.  Writes docs/records/bench_facade.json."""
     install(session, "bench")
-    options = session.posargs or ["--json", "docs/records/bench_products.json"]
-    session.run("python", "bench/run.py", "--products", *options, env=PLAIN_BLAS)
+    options = session.posargs or ["--json", "docs/records/bench_facade.json"]
+    session.run("python", "bench/run.py", "--facade", *options, env=PLAIN_BLAS)
 
 
 @nox.session

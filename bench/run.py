@@ -15,8 +15,8 @@ from pathlib import Path
 
 import block_rows
 import cast_rows
+import facade_rows
 import memory_rows
-import product_rows
 import rng_rows
 from harness import Row
 from peers import optional
@@ -63,9 +63,7 @@ def _parser() -> argparse.ArgumentParser:
         "--all-pairs", action="store_true", help="all 169 casts, not only those with a goal of their own"
     )
     parser.add_argument("--blocks", action="store_true", help="the block formats, which have sizes of their own")
-    parser.add_argument(
-        "--products", action="store_true", help="the facade's products and dropout, of sizes of their own"
-    )
+    parser.add_argument("--facade", action="store_true", help="tensors with tags, of sizes of their own")
     parser.add_argument("--memory", action="store_true", help="storage, views and raw operations, of one size")
     parser.add_argument("--size", action="append", choices=SIZES, help="only this size (repeatable)")
     parser.add_argument("--only", default="", help="only rows whose name contains this text")
@@ -78,8 +76,8 @@ def _parts(args: argparse.Namespace) -> Iterator[tuple[str, int, list[tuple[str,
     if args.blocks:
         yield "block formats", 5 if args.quick else 9, block_rows.rows(quick=args.quick)
         return
-    if args.products:
-        yield "products and dropout", 7 if args.quick else 15, product_rows.rows()
+    if args.facade:
+        yield "tensors with tags", 7 if args.quick else 15, facade_rows.rows()
         return
     if args.memory:
         yield "memory", 7 if args.quick else 15, memory_rows.rows(quick=args.quick)

@@ -1,4 +1,4 @@
-"""Directives that show what was recorded about the memory chapters."""
+"""Directives that show what was recorded about the memory chapters and the tensors on them."""
 
 from __future__ import annotations
 
@@ -11,21 +11,16 @@ from sphinx.application import Sphinx
 MEBIBYTE = 1 << 20
 
 
-class MemorySpeed(Speed):
-    """``.. memory-speed-table::`` - storage, views and raw operations beside numpy and torch."""
+class FacadeSpeed(Speed):
+    """``.. facade-speed-table::`` - tensors with tags beside numpy, its BLAS and torch."""
 
-    file = "bench_memory.json"
+    file = "bench_facade.json"
+    caption = "Tensors with tags"
     required_arguments = 0
 
     def _tables(self, data: Any) -> Iterable[Table]:
         header = ["work", "ours, µs", "against", "its, µs", "ratio", "±", "goal", "of memcpy"]
-        yield "Memory and raw operations", header, [line for row in data["rows"] for line in self._lines(row)]
-        chain = data["chain"]
-        found = f"{chain['buffers']:.3f}"
-        peak, one = (f"{chain[name] / MEBIBYTE:.1f} MiB" for name in ("peak", "tensor"))
-        line: list[Cell] = [f"{chain['operations']} operations on tensors of {one}, each released as it was used", peak]
-        line += [found if chain["met"] else missed(found), f"{chain['goal']:g}"]
-        yield "The memory of a chain", ["work", "most that was held", "in buffers", "goal"], [line]
+        yield self.caption, header, [line for row in data["rows"] for line in self._lines(row)]
 
     def _lines(self, row: Any) -> Iterable[Sequence[Cell]]:
         times = {c["label"]: f"{c['ns_per_item'] * row['n'] / 1000:.4g}" for c in row["contestants"]}
@@ -40,6 +35,22 @@ class MemorySpeed(Speed):
                     *(row["name"], ours, goal["rival"], times[goal["rival"]]),
                     *(ratio if goal["met"] else missed(ratio), f"{goal['spread']:.3f}", f"{goal['goal']:g}", share),
                 ]
+
+
+class MemorySpeed(FacadeSpeed):
+    """``.. memory-speed-table::`` - storage, views and raw operations beside numpy and torch."""
+
+    file = "bench_memory.json"
+    caption = "Memory and raw operations"
+
+    def _tables(self, data: Any) -> Iterable[Table]:
+        yield from super()._tables(data)
+        chain = data["chain"]
+        found = f"{chain['buffers']:.3f}"
+        peak, one = (f"{chain[name] / MEBIBYTE:.1f} MiB" for name in ("peak", "tensor"))
+        line: list[Cell] = [f"{chain['operations']} operations on tensors of {one}, each released as it was used", peak]
+        line += [found if chain["met"] else missed(found), f"{chain['goal']:g}"]
+        yield "The memory of a chain", ["work", "most that was held", "in buffers", "goal"], [line]
 
 
 class Endurance(Record):
@@ -71,6 +82,7 @@ class Endurance(Record):
 
 def setup(app: Sphinx) -> dict[str, bool]:
     """Register the directives."""
+    app.add_directive("facade-speed-table", FacadeSpeed)
     app.add_directive("memory-speed-table", MemorySpeed)
     app.add_directive("memory-record", Endurance)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

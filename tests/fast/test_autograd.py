@@ -818,15 +818,15 @@ def test_formulas_that_raise(ctx: fast.ExecContext) -> None:
 
 
 def test_traced_contexts_do_not_warn() -> None:
-    def walk() -> None:
-        for loss, leaves in many(ctx):
-            backward(ctx, loss)
-            backward(ctx, loss)
+    def walk(traced: fast.ExecContext) -> None:
+        for loss, leaves in many(traced):
+            backward(traced, loss)
+            backward(traced, loss)
             assert all(at.gradient is not None for at in leaves)
 
-    with fast.ExecContext(trace=True) as ctx:
-        walk()
-        assert ctx.rt.buffers.outstanding_buffers() == 0
+    with fast.ExecContext(trace=True) as traced:
+        walk(traced)
+        assert traced.rt.buffers.outstanding_buffers() == 0
 
 
 def test_long_runs_do_not_grow(ctx: fast.ExecContext) -> None:

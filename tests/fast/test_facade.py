@@ -7,7 +7,7 @@ import gc
 import pickle
 import warnings
 import weakref
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -58,10 +58,12 @@ def test_a_type_is_made_here_only() -> None:
         class Mine(Tensor):
             """Nothing."""
 
-    for change in (lambda: setattr(T, "dtype", DType.f16), lambda: delattr(T, "rank")):
+    changes: list[Callable[[], None]] = [lambda: setattr(T, "dtype", DType.f16), lambda: delattr(T, "rank")]
+    for change in changes:
         with pytest.raises(AttributeError):
             change()
-    for kind in (T, Tensor, handles.Facade):
+    kinds: list[Any] = [T, Tensor, handles.Facade]
+    for kind in kinds:
         with pytest.raises(DTypeMismatch):
             kind.__new__(kind)
     with pytest.raises(TypeError):
@@ -86,11 +88,12 @@ def test_an_integer_of_numpy_is_a_rank_and_a_str_of_ones_own_a_tag() -> None:
         def __str__(self) -> str:
             return "other"
 
-    assert Tensor(np.int64(2)) is Tensor(2)
+    assert Tensor(np.int64(2)) is Tensor(2)  # type: ignore[arg-type] # typing knows no such integer
     assert Tensor(Word("d")) is T
-    for spec in ((True,), (2.0,), (b"d",), (None,), ("d", 1), (1, 1)):
+    specs: list[Any] = [(True,), (2.0,), (b"d",), (None,), ("d", 1), (1, 1)]
+    for spec in specs:
         with pytest.raises(InvalidTag):
-            Tensor(*spec)  # type: ignore[arg-type] # that is the point
+            Tensor(*spec)
 
 
 # -- lives
@@ -130,9 +133,10 @@ def test_methods_refuse_other_objects(ctx: ExecContext) -> None:
             ctx.add(raw, T)
         with T.ones(ctx, (2,)) as x, pytest.raises(DTypeMismatch):
             ctx.add(raw, x)
-        for arguments in ((int, ctx, raw), (T, ctx, 1), (Pair, ctx, raw), (Tensor, ctx, raw)):
+        wrong: list[Any] = [(int, ctx, raw), (T, ctx, 1), (Pair, ctx, raw), (Tensor, ctx, raw)]
+        for kind, context, given in wrong:
             with pytest.raises((ValueError, AttributeError)):
-                handles.facade_over(*arguments, None, False)
+                handles.facade_over(kind, context, given, None, False)
         assert raw.data_const().tolist() == [1.0, 1.0]
 
 
@@ -330,8 +334,8 @@ class Strange:
     def __init__(self, kind: type) -> None:
         self._kind = kind
 
-    @property
-    def __class__(self) -> type:  # type: ignore[override] # the lie
+    @property  # type: ignore[misc] # the lie
+    def __class__(self) -> Any:
         return self._kind
 
 
@@ -469,7 +473,8 @@ def test_what_a_scope_owns_is_not_consumed(ctx: ExecContext) -> None:
     """The tensor stays, and so does the room in the scope."""
     with ctx.exec_scope(), T.ones(ctx, (2,)) as x:
         y = x.scale(ctx, 2.0)
-        for use in (lambda: y.take_scale_no_grad(ctx, 2.0), lambda: y.take_add_no_grad(ctx, x)):
+        uses: list[Callable[[], Any]] = [lambda: y.take_scale_no_grad(ctx, 2.0), lambda: y.take_add_no_grad(ctx, x)]
+        for use in uses:
             with pytest.raises(ActiveExecScopeUnsupported):
                 use()
         assert y.data_const().tolist() == [2.0, 2.0]

@@ -47,8 +47,9 @@ class Tensor(Seeded, Looking, Axes, Conversions, Taking, Reductions, Order, Prod
     leaves: ClassVar[dict[tuple[Tags, DType], Kind]] = {}
 
     if TYPE_CHECKING:
-        # what a checker sees of the metaclass's call: a type has the constructors, and typing has no word for the rest
-        def __init__(self, *spec: str | int, dtype: DType = ...) -> None: ...
+        # what a checker sees of the metaclass's call: it looks at __new__ only, and takes a type from it
+        def __new__(cls, *spec: str | int, dtype: DType = ...) -> type[Tensor]:  # type: ignore[misc]
+            """Return the type."""
 
     # -- operators
 

@@ -1,8 +1,8 @@
-"""Rows of the facade's heavy operations: products beside numpy's BLAS, dropout beside torch.
+"""Rows of the facade: small operations and a training step, products beside numpy's BLAS, dropout beside torch.
 
-The result is made anew on both sides.  numpy's BLAS has to be held to one thread before numpy is imported:
-``OPENBLAS_NUM_THREADS=1``, and with ``OPENBLAS_CORETYPE`` and ``OPENBLAS_L2_SIZE`` unset, as ``nox -s bench_products``
-does.
+The result is made anew on both sides; in the step both sides fetch the gradient and drop it.  numpy's BLAS has to be
+held to one thread before numpy is imported: ``OPENBLAS_NUM_THREADS=1``, and with ``OPENBLAS_CORETYPE`` and
+``OPENBLAS_L2_SIZE`` unset, as ``nox -s bench_facade`` does.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ torch = optional("torch")
 Tagged: Any = fucina.Tensor
 
 BIG = 1 << 24
-OF_BLAS, OF_DROPOUT = 1 / 0.9, 0.15
-"""Goals: 0.9 of the speed of the BLAS; 0.15 of the time of torch's dropout."""
+OF_NUMPY, OF_STEP, OF_BLAS, OF_DROPOUT = 0.5, 0.35, 1 / 0.9, 0.15
+"""Goals: half of numpy's call; 0.35 of torch's training step; 0.9 of the speed of the BLAS; 0.15 of torch's dropout."""
 
 PRODUCTS = {
     "matmul 512": (512, 512, 512),
@@ -41,7 +41,46 @@ def rows() -> list[tuple[str, Callable[[], Row]]]:
     for name, shape, turned in ways:
         label = f"{name}, transposed" if turned else name
         made.append((label, partial(_product, label, shape, turned=turned)))
-    return [*made, ("dropout", _dropout)]
+    small = [(f"add, {n} element{'s' * (n > 1)}", partial(_add, n)) for n in (1, 1024)]
+    return [*small, ("training step", _step), *made, ("dropout", _dropout)]
+
+
+def _add(n: int) -> Row:
+    ctx, values = fucina.ExecContext(), np.random.default_rng(1).standard_normal(n, np.float32)
+    x = Tagged("n").from_slice(ctx, (n,), values)
+    add = x.add
+    contestants = [
+        Contestant("ours", "fucina.fast", lambda: add(ctx, x)),
+        Contestant("peer", "numpy", lambda: values + values),
+    ]
+    if torch:
+        tensor = torch.from_numpy(values)
+        contestants.append(Contestant("peer", "torch", lambda: tensor + tensor))
+    return Row(f"add, {n} element{'s' * (n > 1)}", 1, contestants, [Goal(OF_NUMPY, "numpy")])
+
+
+def _step() -> Row:
+    ctx = fucina.ExecContext()
+    w = Tagged("d").variable_from_slice(ctx, (3,), [1, 2, 3])
+
+    def ours() -> None:
+        scope = ctx.open_exec_scope()
+        w.mul(ctx, w).sum_all(ctx).backward(ctx)
+        w.grad(ctx).deinit()
+        w.zero_grad()
+        ctx.close_exec_scope(scope)
+
+    contestants = [Contestant("ours", "fucina.fast", ours)]
+    if torch:
+        leaf: Any = torch.tensor([1.0, 2.0, 3.0], requires_grad=True)
+
+        def step() -> None:
+            (leaf * leaf).sum().backward()
+            leaf.grad.clone()
+            leaf.grad = None
+
+        contestants.append(Contestant("peer", "torch", step))
+    return Row("training step", 1, contestants, [Goal(OF_STEP, "torch")])
 
 
 def _product(name: str, shape: tuple[int, int, int], *, turned: bool) -> Row:
