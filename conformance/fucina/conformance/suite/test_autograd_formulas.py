@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fucina.conformance import clause
 from fucina.conformance.compare import PATTERN, assert_bits
-from fucina.conformance.strategies import patterns
+from fucina.conformance.strategies import patterns, profile_size
 from fucina.conformance.suite import exact, formulas
 from fucina.conformance.suite.tagged import bits, check, constant, f32, leaf, pattern_noise
 from fucina.spec import DType
@@ -71,6 +71,7 @@ ALIGNED = (
 @clause("AUTOGRAD-VJP-1", "AUTOGRAD-BACK-1", "POLICY-TAGS-1")
 @each_small
 @pytest.mark.parametrize("name", ["add", "sub", "mul", "div"])
+@settings(max_examples=profile_size(20, 500))
 @given(data=st.data(), aligned=st.sampled_from(ALIGNED))
 def test_arithmetic(impl: Any, ctx: Any, dtype: DType, name: str, data: st.DataObject, aligned: Any) -> None:
     one, left, other, right = aligned
@@ -148,6 +149,7 @@ def test_a_sum_over_an_axis_of_one_is_a_tree_too(impl: Any, ctx: Any) -> None:
 
 @clause("AUTOGRAD-VJP-2")
 @each_small
+@settings(max_examples=profile_size(10, 500))
 @given(data=st.data(), keep=st.booleans())
 def test_reductions(impl: Any, ctx: Any, dtype: DType, data: st.DataObject, keep: bool) -> None:
     shape = (2, 3, 4)
@@ -206,6 +208,7 @@ VIEWS: dict[str, tuple[Callable[[Any, Any], Any], Callable[[Any], Any], Callable
 @clause("AUTOGRAD-VJP-3")
 @each_small
 @pytest.mark.parametrize("name", VIEWS)
+@settings(max_examples=profile_size(10, 500))
 @given(data=st.data())
 def test_views_and_conversions(impl: Any, ctx: Any, dtype: DType, name: str, data: st.DataObject) -> None:
     forward, shape_of, back = VIEWS[name]
@@ -439,6 +442,7 @@ def test_finite_differences(impl: Any, ctx: Any, name: str) -> None:
 @clause("AUTOGRAD-VJP-1", "AUTOGRAD-VJP-2", "AUTOGRAD-VJP-3", "AUTOGRAD-VJP-4", "AUTOGRAD-VJP-5", "AUTOGRAD-VJP-6")
 @clause("AUTOGRAD-VJP-7", "POLICY-SAME-1")
 @pytest.mark.parametrize("name", CASES)
+@settings(max_examples=profile_size(12, 500))
 @given(data=st.data())
 def test_gradients_in_lockstep(impl: Any, judge: Any, name: str, data: st.DataObject) -> None:
     shapes, call, function = CASES[name]

@@ -10,12 +10,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fucina.conformance import clause
 from fucina.conformance.compare import PATTERN, assert_bits, assert_raises
-from fucina.conformance.strategies import patterns, seeds
+from fucina.conformance.strategies import patterns, profile_size, seeds
 from fucina.conformance.suite import environment as fpenv
 from fucina.conformance.suite import exact, formulas
 from fucina.conformance.suite.casts import INTEGERS, SCALARS, expected
@@ -69,6 +69,7 @@ def edges(dtype: DType) -> list[int]:
 @clause("POLICY-ARITH-1", "CONTEXT-ARITH-1", "CONTEXT-ARITH-2", "NUM-ARITH-1", "NUM-NAN-2")
 @each_arithmetic
 @pytest.mark.parametrize("name", NAMES)
+@settings(max_examples=profile_size(15, 500))
 @given(data=st.data())
 def test_values(impl: Any, ctx: Any, dtype: DType, name: str, data: st.DataObject) -> None:
     pairs = data.draw(st.lists(st.tuples(patterns(dtype), patterns(dtype)), min_size=1, max_size=40))

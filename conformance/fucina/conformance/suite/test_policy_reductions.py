@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fucina.conformance import clause
 from fucina.conformance.compare import PATTERN, assert_raises
-from fucina.conformance.strategies import patterns
+from fucina.conformance.strategies import patterns, profile_size
 from fucina.conformance.suite import exact, formulas
 from fucina.conformance.suite.casts import INTEGERS, STORAGE
 from fucina.conformance.suite.exact import REAL
@@ -138,6 +138,7 @@ def test_a_sum_of_two_axes_that_is_longer_than_a_block(impl: Any, ctx: Any, reco
 
 @clause("POLICY-SUM-1", "NUM-NAN-2")
 @pytest.mark.parametrize("dtype", SUMMED, ids=lambda d: d.name)
+@settings(max_examples=profile_size(15, 500))
 @given(data=st.data())
 def test_sums_of_anything(impl: Any, ctx: Any, dtype: DType, data: st.DataObject) -> None:
     some = data.draw(st.lists(patterns(dtype), min_size=1, max_size=12))
