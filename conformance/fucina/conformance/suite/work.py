@@ -13,6 +13,7 @@ from fucina.conformance.suite.blocks import FORMATS, SLOW_ENCODERS, gaussian, si
 from fucina.conformance.suite.casts import FLOAT_DTYPES, SCALARS, STORAGE
 from fucina.conformance.suite.fills import FILLS, Fill, by_name
 from fucina.conformance.suite.pace import quick
+from fucina.conformance.suite.tagged_work import tagged
 from fucina.spec import DType
 
 __all__ = ["arithmetic", "calls", "pattern", "refused"]
@@ -175,6 +176,8 @@ def arithmetic(impl: Any) -> dict[str, Call]:
             except (TypeError, ValueError):  # not for this dtype
                 continue
             found[f"{name} of {dtype.name}"] = work
+    if {"block", "facade", "policy", "autograd"} <= impl.capabilities:
+        found |= tagged(impl)
     return found
 
 
