@@ -170,7 +170,7 @@ def test_tags_come_before_numbers_and_these_before_shapes(impl: Any, ctx: Any) -
 
 @clause("FACADE-CTX-1", "FACADE-NEW-1")
 def test_objects_that_pose(impl: Any, ctx: Any) -> None:
-    """What ``isinstance`` takes for a context or a tensor is none yet."""
+    """What isinstance takes for a context or a tensor is none yet."""
     with f32(impl, ctx, [[1.0, 2.0]]) as x:
         before = state(ctx, x)
         for make in (
