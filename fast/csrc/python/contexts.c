@@ -11,7 +11,6 @@
 #include "tensor/copy.h"
 #include <string.h>
 
-enum { LARGE = 1 << 15 }; /* bytes of a result, or of what is summed, from which on the GIL is released */
 #define PLENTY ((size_t)1 << 48) /* elements that no memory holds: the Python layer says so */
 
 static fh_context *of(PyObject *object) { return (fh_context *)object; }
@@ -111,7 +110,8 @@ struct call {
 };
 enum { SCALE = FC_DIV + 1, SUM, CONVERT, COPY };
 
-static void compute(const struct call *c) {
+static void compute(const void *job) {
+    const struct call *c = job;
     const fh_tensor *a = c->in[0], *b = c->in[1];
     fh_tensor *out = c->out;
     void *to = fh_first(out);
@@ -133,36 +133,16 @@ static void compute(const struct call *c) {
     }
 }
 
-/* Run it, without the GIL where it is long: the memory is pinned then, whatever other threads do to the tensors. */
-static int run(const struct call *c) {
+/* Run it, without the GIL where the result is large, or what is summed. */
+static int run(struct call *c) {
     const size_t size = count_of(c->out) * fh_element_size[c->out->dtype];
     const size_t read = c->operation == SUM ? count_of(c->in[0]) * fh_element_size[c->in[0]->dtype] : 0;
-    if (size < LARGE && read < LARGE) {
+    if (size < FH_LARGE && read < FH_LARGE) {
         compute(c);
         return 1;
     }
-    struct fc_storage *held[3] = {c->in[0]->storage, c->in[1] ? c->in[1]->storage : NULL, c->out->storage};
-    struct call own = *c;
-    fh_tensor copies[3]; /* shapes and places, which deinit on another thread does not change */
-    int pinned = 0, good = 1;
-    for (; pinned < 3 && good; pinned++) good = !held[pinned] || fc_storage_pin(held[pinned]);
-    if (good) {
-        copies[0] = *c->in[0];
-        if (c->in[1]) copies[1] = *c->in[1];
-        copies[2] = *c->out;
-        own.in[0] = copies;
-        own.in[1] = c->in[1] ? copies + 1 : NULL;
-        own.out = copies + 2;
-        PyThreadState *state = PyEval_SaveThread();
-        compute(&own);
-        PyEval_RestoreThread(state);
-    } else {
-        pinned--; /* the last one was not */
-        PyErr_SetString(PyExc_RuntimeError, "a tensor ended under an operation");
-    }
-    while (pinned--)
-        if (held[pinned]) fc_storage_unpin(held[pinned]);
-    return good && !PyErr_Occurred();
+    fh_tensor **const places[] = {&c->in[0], &c->in[1], &c->out};
+    return fh_run_long(places, 3, compute, c);
 }
 
 /* The shape that two tensors broadcast to, and the strides of both in it; 0 where they do not (clause CONTEXT-OP-1). */

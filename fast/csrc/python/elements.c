@@ -4,7 +4,6 @@
 #include "tensor/copy.h"
 #include <string.h>
 
-enum { LARGE = 1 << 15 }; /* bytes from which on the GIL is released */
 
 static fh_tensor *of(PyObject *object) { return (fh_tensor *)object; }
 
@@ -50,7 +49,7 @@ PyObject *fh_copy_elements(PyObject *self, PyObject *args) {
     if (!count) Py_RETURN_NONE;
     struct piece piece = {t, {0}, (unsigned char *)(uintptr_t)address, (size_t)start, (size_t)count, start == 0 && count == all};
     fh_storage_shape(t, piece.dims);
-    if (count * fh_element_size[s->dtype] < LARGE) {
+    if (count * fh_element_size[s->dtype] < FH_LARGE) {
         copy(&piece, fh_first(t));
         Py_RETURN_NONE;
     }
@@ -84,7 +83,7 @@ PyObject *fh_add(PyObject *self, PyObject *object) {
     const void *terms = its->data + other->offset * fh_element_size[s->dtype];
     const int dtype = s->dtype;
     const size_t step = 1;
-    PyThreadState *state = n * fh_element_size[dtype] >= LARGE ? PyEval_SaveThread() : NULL;
+    PyThreadState *state = n * fh_element_size[dtype] >= FH_LARGE ? PyEval_SaveThread() : NULL;
     fc_pointwise(FC_ADD, dtype, 1, &n, values, &step, terms, &step, values);
     if (state) PyEval_RestoreThread(state);
     fc_storage_unpin(its);
@@ -106,7 +105,7 @@ PyObject *fh_scale(PyObject *self, PyObject *factor) {
     const size_t n = fh_storage_count(t), step = 1;
     void *values = fh_first(t);
     const int dtype = s->dtype;
-    PyThreadState *state = n * fh_element_size[dtype] >= LARGE ? PyEval_SaveThread() : NULL;
+    PyThreadState *state = n * fh_element_size[dtype] >= FH_LARGE ? PyEval_SaveThread() : NULL;
     fc_scale(dtype, 1, &n, values, &step, value, values);
     if (state) PyEval_RestoreThread(state);
     fc_storage_unpin(s);

@@ -22,24 +22,21 @@ int fh_is_handle(PyObject *object) { return fh_is_tensor(object) || fh_is_facade
 
 /* -- making */
 
-/* Objects that have ended, for the next ones: small operations make and end one each. */
+/* Objects that have ended, for the next ones: small operations make and end one each.  They are of one size, which is looked
+   at where the Python layer gives us a type. */
 enum { SPARES = 16 };
 static fh_facade *spare[SPARES];
 static int spares;
-static PyTypeObject *usual; /* the last type whose objects were seen to have just our size; not owned, only compared */
 
-static int is_usual(PyTypeObject *type) {
-    if (type == usual) return 1;
-    PyObject *size = PyObject_GetAttr((PyObject *)type, basicsize_name);
+static int is_of_our_size(PyObject *type) {
+    PyObject *size = PyObject_GetAttr(type, basicsize_name);
     const int ours = size && PyLong_AsLong(size) == (long)sizeof(fh_facade);
     Py_XDECREF(size);
-    if (PyErr_Occurred()) PyErr_Clear();
-    if (ours) usual = type;
     return ours;
 }
 
 static fh_facade *facade_alloc(PyTypeObject *type) {
-    if (!is_usual(type) || !spares) return (fh_facade *)PyType_GenericAlloc(type, 0);
+    if (!spares) return (fh_facade *)PyType_GenericAlloc(type, 0);
     fh_facade *self = spare[--spares];
     memset((char *)self + sizeof(PyObject), 0, sizeof *self - sizeof(PyObject));
     PyObject_Init((PyObject *)self, type);
@@ -76,7 +73,7 @@ static PyObject *over(PyObject *module, PyObject *args) {
     (void)module;
     if (!PyArg_ParseTuple(args, "OOOOp", &type, &context, &object, &node, &constructed)) return NULL;
     fh_tensor *raw = (fh_tensor *)object;
-    if (!PyType_Check(type) || !PyType_IsSubtype((PyTypeObject *)type, facade_base) || !fh_is_tensor(object) || raw->life != FH_OWNED ||
+    if (!PyType_Check(type) || !PyType_IsSubtype((PyTypeObject *)type, facade_base) || !is_of_our_size(type) || !fh_is_tensor(object) || raw->life != FH_OWNED ||
         raw->lender || !fh_is_usable(raw))
         return PyErr_Format(PyExc_ValueError, "facade_over(type, context, raw tensor of the caller's, node, constructed)");
     PyObject *number = PyObject_GetAttr(type, rank_name);
@@ -85,7 +82,7 @@ static PyObject *over(PyObject *module, PyObject *args) {
     if (PyErr_Occurred()) return NULL;
     if (rank != (raw->rank == 1 && raw->shape[0] == 1 && rank == 0 ? 0 : raw->rank))
         return PyErr_Format(PyExc_ValueError, "a tensor of another rank");
-    fh_facade *self = (fh_facade *)PyType_GenericAlloc((PyTypeObject *)type, 0);
+    fh_facade *self = facade_alloc((PyTypeObject *)type);
     if (!self) return NULL;
     fh_tensor *t = &self->t;
     t->storage = raw->storage;
@@ -191,7 +188,7 @@ static void facade_dealloc(PyObject *object) {
     fh_tensor_clear(&f->t, f->constructed);
     Py_XDECREF(f->node);
     Py_XDECREF(f->context);
-    if (spares < SPARES && type == usual)
+    if (spares < SPARES)
         spare[spares++] = f;
     else
         PyObject_GC_Del(object);
@@ -380,7 +377,7 @@ static PyObject *knows(PyObject *module, PyObject *args) {
     PyObject *given, *type;
     (void)module;
     if (!PyArg_ParseTuple(args, "O!O", &PyTuple_Type, &given, &type)) return NULL;
-    if (PyTuple_Size(given) != SUM_ALL + 1 || !PyType_Check(type) || !PyType_IsSubtype((PyTypeObject *)type, facade_base))
+    if (PyTuple_Size(given) != SUM_ALL + 1 || !PyType_Check(type) || !PyType_IsSubtype((PyTypeObject *)type, facade_base) || !is_of_our_size(type))
         return PyErr_Format(PyExc_TypeError, "facade_knows(formulas of six operations, type of scalars)");
     fh_put(&formulas, given);
     fh_put(&scalar_type, type);

@@ -182,6 +182,33 @@ static PyObject *allocation_count(PyObject *module, PyObject *unused) {
     return PyLong_FromUnsignedLongLong(fc_memory_count());
 }
 
+int fh_run_long(fh_tensor **const *places, int count, void (*compute)(const void *), const void *job) {
+    fh_tensor *tensors[FH_AT_ONCE], copies[FH_AT_ONCE];
+    int seen = 0, good = 1;
+    for (; seen < count && good; seen++) {
+        fh_tensor *t = tensors[seen] = *places[seen];
+        if (!t) continue;
+        good = fc_storage_pin(t->storage);
+        copies[seen] = *t;
+        *places[seen] = copies + seen;
+    }
+    if (good) {
+        PyThreadState *state = PyEval_SaveThread();
+        compute(job);
+        PyEval_RestoreThread(state);
+    } else {
+        seen--; /* the last one was not pinned */
+        *places[seen] = tensors[seen];
+        PyErr_SetString(PyExc_RuntimeError, "a tensor ended under an operation");
+    }
+    while (seen--) {
+        if (!tensors[seen]) continue;
+        *places[seen] = tensors[seen];
+        fc_storage_unpin(copies[seen].storage);
+    }
+    return !PyErr_Occurred();
+}
+
 /* Count an allocation of the Python layer; False when it is the one that fails. */
 static PyObject *charge(PyObject *module, PyObject *unused) {
     (void)module, (void)unused;

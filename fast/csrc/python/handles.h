@@ -15,6 +15,7 @@
 #include <structmember.h>
 
 #include "core/dtype.h"
+#include "core/fault.h"
 #include "storage/pool.h"
 #include "storage/storage.h"
 #include "tensor/geometry.h"
@@ -144,6 +145,12 @@ static inline size_t fh_storage_count(const fh_tensor *t) {
     fh_storage_shape(t, dims);
     return fc_count(t->rank, dims);
 }
+/* Whether an operation that consumes a tensor may write into its storage: nobody else sees it, and it is all the tensor's
+   (clause TENSOR-TAKE-1). */
+static inline int fh_can_take_in_place(const fh_tensor *t) {
+    return t->offset == 0 && (!t->storage->read_only || FC_PLANTED(READ_ONLY_TAKEN)) &&
+           (fc_refs_of(fc_life_of(t->storage)) == 1 || FC_PLANTED(SHARED_TAKEN)) && fh_is_contiguous(t);
+}
 static inline unsigned char *fh_first(const fh_tensor *t) { return t->storage->data + t->offset * fh_element_size[t->dtype]; }
 /* The entries of a tuple or list of one to eight exact ints in [0, 2^64); 0, without exception, when it is not so plain. */
 int fh_entries(PyObject *object, size_t *entries);
@@ -196,6 +203,13 @@ PyObject *fh_copy_elements(PyObject *self, PyObject *args);
 PyObject *fh_add(PyObject *self, PyObject *other);
 PyObject *fh_scale(PyObject *self, PyObject *factor);
 int fh_export(PyObject *self, Py_buffer *view, int flags);
+
+/* -- computing without the GIL (python/handles.c) */
+enum { FH_LARGE = 1 << 15, FH_AT_ONCE = 4 }; /* bytes from which on the GIL is released; tensors of one job */
+/* Call compute(job) without the GIL. The memory of the job's tensors is pinned meanwhile, and the job sees copies of them,
+   which deinit on another thread does not change.  `places` are where the job keeps them, at most FH_AT_ONCE, NULL where it
+   has none.  0 with an exception. */
+int fh_run_long(fh_tensor **const *places, int count, void (*compute)(const void *), const void *job);
 
 #define FH_FAST(function) (PyCFunction)(void (*)(void))(function)
 

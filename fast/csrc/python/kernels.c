@@ -6,8 +6,6 @@
 #include "ops/ops.h"
 #include <string.h>
 
-enum { LARGE = 1 << 15, TENSORS = 4 }; /* LARGE: bytes read and written, or steps, from which on the GIL is released */
-
 struct job {
     void (*compute)(const struct job *);
     fh_tensor *x, *y, *out, *second; /* two that are read and two that are written, or NULL */
@@ -22,7 +20,7 @@ static PyObject *wrong(void) {
     return NULL;
 }
 static fh_tensor *usable(PyObject *object) {
-    return fh_is_operand(object) && fh_is_usable((fh_tensor *)object) ? (fh_tensor *)object : NULL;
+    return fh_is_handle(object) && fh_is_usable((fh_tensor *)object) ? (fh_tensor *)object : NULL;
 }
 static size_t count_of(const fh_tensor *t) { return fc_count(t->rank, t->shape); }
 static int is_float(int dtype) { return dtype >= FC_f16 && dtype <= FC_f64; }
@@ -30,36 +28,17 @@ static int fits(const fh_tensor *out, int dtype, size_t count) {
     return out && out->dtype == dtype && fh_is_contiguous(out) && count_of(out) == count && !out->storage->read_only;
 }
 
-/* Compute, without the GIL where it is long: the memory is pinned then, whatever other threads do to the tensors. */
-static PyObject *run(const struct job *job) {
-    fh_tensor *const tensors[TENSORS] = {job->x, job->y, job->out, job->second};
+static void compute(const void *job) { ((const struct job *)job)->compute(job); }
+/* Compute, without the GIL where much is read and written, or the steps are many. */
+static PyObject *run(struct job *job) {
+    fh_tensor **const places[] = {&job->x, &job->y, &job->out, &job->second};
     size_t bytes = job->work;
-    for (int k = 0; k < TENSORS; k++)
-        if (tensors[k]) bytes += count_of(tensors[k]) * fh_element_size[tensors[k]->dtype];
-    if (bytes < LARGE) {
-        job->compute(job);
-        Py_RETURN_NONE;
-    }
-    struct job own = *job;
-    fh_tensor **const places[TENSORS] = {&own.x, &own.y, &own.out, &own.second};
-    fh_tensor copies[TENSORS]; /* shapes and places, which deinit on another thread does not change */
-    int pinned = 0, good = 1;
-    for (; pinned < TENSORS && good; pinned++) {
-        if (!tensors[pinned]) continue;
-        good = fc_storage_pin(tensors[pinned]->storage);
-        copies[pinned] = *tensors[pinned];
-        *places[pinned] = copies + pinned;
-    }
-    if (good) {
-        PyThreadState *state = PyEval_SaveThread();
-        own.compute(&own);
-        PyEval_RestoreThread(state);
-    } else {
-        pinned--; /* the last one was not */
-        PyErr_SetString(PyExc_RuntimeError, "a tensor ended under an operation");
-    }
-    while (pinned--)
-        if (tensors[pinned]) fc_storage_unpin(copies[pinned].storage);
+    for (int k = 0; k < 4; k++)
+        if (*places[k]) bytes += count_of(*places[k]) * fh_element_size[(*places[k])->dtype];
+    if (bytes < FH_LARGE)
+        compute(job);
+    else
+        fh_run_long(places, 4, compute, job);
     if (PyErr_Occurred()) return NULL;
     Py_RETURN_NONE;
 }
@@ -79,7 +58,7 @@ static PyObject *matmul(PyObject *module, PyObject *const *args, Py_ssize_t coun
     const size_t outer[] = {a->shape[0], b->shape[1]}, all[] = {a->shape[0], b->shape[1], a->shape[1]};
     const size_t elements = fc_count(2, outer);
     if (!elements || !fits(job.out, a->dtype, elements)) return wrong();
-    job.work = fc_count(3, all) ? fc_count(3, all) : LARGE;
+    job.work = fc_count(3, all) ? fc_count(3, all) : FH_LARGE;
     return run(&job);
 }
 

@@ -8,7 +8,7 @@
 #include "ops/ops.h"
 #include <string.h>
 
-enum { LARGE = 1 << 15, FEW = 4 }; /* bytes from which on the GIL is released; saved tensors that need no memory */
+enum { FEW = 4 }; /* saved tensors that need no memory */
 
 typedef struct {
     PyObject_HEAD
@@ -197,31 +197,25 @@ static PyObject *get_generations(PyObject *object, void *unused) {
 /* -- gradients */
 
 static fh_tensor *tensor(PyObject *object) { return (fh_tensor *)object; }
-static int is_ours(const fh_tensor *t) { /* nobody else sees its storage, which is all its own (clause TENSOR-TAKE-1) */
-    return t->offset == 0 && !t->storage->read_only && (fc_refs_of(fc_life_of(t->storage)) == 1 || FC_PLANTED(GRADIENT_VIEW_WRITTEN)) && fh_is_contiguous(t);
+static int is_ours(const fh_tensor *t) {
+    return fh_can_take_in_place(t) || (FC_PLANTED(GRADIENT_VIEW_WRITTEN) && t->offset == 0 && fh_is_contiguous(t));
 }
 
 /* a = a + b, where a is ours */
-static int add_to(fh_tensor *a, const fh_tensor *b) {
-    struct fc_storage *s = a->storage, *its = b->storage;
-    const size_t bytes = fc_count(a->rank, a->shape) * sizeof(float);
-    if (!fh_open_for_writing(s)) return 0;
-    if (bytes < LARGE) {
-        fc_pointwise(FC_ADD, FC_f32, a->rank, a->shape, fh_first(a), a->strides, fh_first(b), b->strides, fh_first(a));
+struct sum { fh_tensor *a, *b; };
+static void compute_sum(const void *job) {
+    const fh_tensor *a = ((const struct sum *)job)->a, *b = ((const struct sum *)job)->b;
+    fc_pointwise(FC_ADD, FC_f32, a->rank, a->shape, fh_first(a), a->strides, fh_first(b), b->strides, fh_first(a));
+}
+static int add_to(fh_tensor *a, fh_tensor *b) {
+    struct sum sum = {a, b};
+    if (!fh_open_for_writing(a->storage)) return 0;
+    if (fc_count(a->rank, a->shape) * sizeof(float) < FH_LARGE) {
+        compute_sum(&sum);
         return 1;
     }
-    if (!fc_storage_pin(s)) return 0;
-    if (fc_storage_pin(its)) {
-        const fh_tensor to = *a, from = *b;
-        void *values = fh_first(a);
-        const void *terms = fh_first(b);
-        PyThreadState *state = PyEval_SaveThread();
-        fc_pointwise(FC_ADD, FC_f32, to.rank, to.shape, values, to.strides, terms, from.strides, values);
-        PyEval_RestoreThread(state);
-        fc_storage_unpin(its);
-    }
-    fc_storage_unpin(s);
-    return !PyErr_Occurred();
+    fh_tensor **const places[] = {&sum.a, &sum.b};
+    return fh_run_long(places, 2, compute_sum, &sum);
 }
 
 /* -- the walk: what has arrived where, and the nodes among them that are to be visited, as a heap, the latest first */

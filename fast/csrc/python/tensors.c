@@ -295,9 +295,7 @@ PyObject *fh_tensor_is_contiguous(PyObject *self, PyObject *unused) {
 PyObject *fh_tensor_can_take_in_place(PyObject *self, PyObject *unused) {
     (void)unused;
     FH_REQUIRE_USABLE(self);
-    const fh_tensor *t = of(self);
-    return PyBool_FromLong(t->offset == 0 && (!t->storage->read_only || FC_PLANTED(READ_ONLY_TAKEN)) &&
-                           (fc_refs_of(fc_life_of(t->storage)) == 1 || FC_PLANTED(SHARED_TAKEN)) && fh_is_contiguous(t));
+    return PyBool_FromLong(fh_can_take_in_place(of(self)));
 }
 
 /* -- views: the plain case here, everything else in the Python layer */
