@@ -12,7 +12,7 @@ from fucina.fast._context_core import Core as Context
 from fucina.fast._facade_types import Names, Tag, TensorType, kind_of
 from fucina.fast._objects import handles
 from fucina.fast._shown import shown
-from fucina.fast._sizes import count_of, entries, row_major
+from fucina.fast._sizes import count_of, entries
 from fucina.spec.errors import DTypeMismatch, InvalidDType, InvalidShape
 from fucina.spec.types import GEOMETRY, DType, DTypeKind
 
@@ -29,6 +29,7 @@ __all__ = [
     "TRACKED",
     "Part",
     "Pending",
+    "checked_count",
     "constructor",
     "dims_of",
     "fresh",
@@ -40,6 +41,7 @@ __all__ = [
     "result",
     "switch",
     "tracks",
+    "widened",
 ]
 
 FLOATS = frozenset({DType.f16, DType.bf16, DType.f32, DType.f64})
@@ -287,6 +289,3 @@ def checked_count(shape: tuple[int, ...], clause: str) -> tuple[int, ...]:
     """
     count_of("shape", shape, clause)
     return shape
-
-
-__all__ += ["checked_count", "row_major", "widened"]

@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from fucina.fast._facade_types import TensorType
-    from fucina.fast.facade import Tensor
     from fucina.fast.tensor import RawTensor
 
 __all__ = ["Making", "bits_of_element", "consumable", "patterns_of", "sized"]
@@ -291,7 +290,7 @@ class Making(Looking):
 
         Clauses: FACADE-NEW-4, CONTEXT-NEW-1
         """
-        return _same(ctx, cls, "zeros", zero, shape)
+        return _constant(ctx, cls, _shaped(cls, "zeros", shape), zero)
 
     @classmethod
     @constructor
@@ -300,7 +299,7 @@ class Making(Looking):
 
         Clauses: FACADE-NEW-4, CONTEXT-NEW-1
         """
-        return _same(ctx, cls, "ones", one, shape)
+        return _constant(ctx, cls, _shaped(cls, "ones", shape), one)
 
     @classmethod
     @constructor
@@ -366,8 +365,7 @@ class Making(Looking):
 
         Clauses: FACADE-NEW-4
         """
-        dims = _like(cls, "empty_like", operand("other", other, "FACADE-NEW-4"))
-        made: RawTensor = ctx._rt.new(cls.dtype, dims)
+        made: RawTensor = ctx._rt.new(cls.dtype, _like(cls, "empty_like", other))
         return made
 
     @classmethod
@@ -377,9 +375,7 @@ class Making(Looking):
 
         Clauses: FACADE-NEW-4
         """
-        dims = _like(cls, "zeros_like", operand("other", other, "FACADE-NEW-4"))
-        made: RawTensor = ctx._filled(dims, cls.dtype, pattern_of(cls.dtype, zero(cls.dtype)))
-        return made
+        return _constant(ctx, cls, _like(cls, "zeros_like", other), zero)
 
     @classmethod
     @constructor
@@ -388,9 +384,7 @@ class Making(Looking):
 
         Clauses: FACADE-NEW-4
         """
-        dims = _like(cls, "ones_like", operand("other", other, "FACADE-NEW-4"))
-        made: RawTensor = ctx._filled(dims, cls.dtype, pattern_of(cls.dtype, one(cls.dtype)))
-        return made
+        return _constant(ctx, cls, _like(cls, "ones_like", other), one)
 
     @classmethod
     @constructor
@@ -399,7 +393,7 @@ class Making(Looking):
 
         Clauses: FACADE-NEW-4, FACADE-NEW-3
         """
-        dims = _like(cls, "full_like", operand("other", other, "FACADE-NEW-4"))
+        dims = _like(cls, "full_like", other)
         made: RawTensor = ctx._filled(dims, cls.dtype, bits_of_element(cls.dtype, value))
         return made
 
@@ -419,19 +413,24 @@ def _require_blocks(what: str, dtype: DType) -> None:
         raise InvalidDType(f"{what} takes dtypes of blocks, got {dtype!r}", clause="POLICY-BRANCH-1")
 
 
-def _same(ctx: Any, kind: Any, what: str, value: Callable[[DType], Any], shape: Any) -> RawTensor:
-    require_dtype(what, kind.dtype, PLAIN)
-    made: RawTensor = ctx._filled(
-        sized(kind, shape, "FACADE-NEW-4"), kind.dtype, pattern_of(kind.dtype, value(kind.dtype))
-    )
+def _constant(ctx: Any, kind: Any, dims: tuple[int, ...], value: Callable[[DType], Any]) -> RawTensor:
+    """Return a raw tensor all of whose elements are the zero or one of a type's dtype."""
+    made: RawTensor = ctx._filled(dims, kind.dtype, pattern_of(kind.dtype, value(kind.dtype)))
     return made
 
 
-def _like(kind: Any, what: str, other: Tensor) -> tuple[int, ...]:
-    """Return the raw shape of a tensor that has a type's tags.
+def _shaped(kind: Any, what: str, shape: Any) -> tuple[int, ...]:
+    """Return the sizes of a tensor of a type of scalar dtype."""
+    require_dtype(what, kind.dtype, PLAIN)
+    return sized(kind, shape, "FACADE-NEW-4")
+
+
+def _like(kind: Any, what: str, given: Any) -> tuple[int, ...]:
+    """Return the raw shape of what must be a tensor that has a type's tags.
 
     Clauses: FACADE-NEW-4
     """
+    other = operand("other", given, "FACADE-NEW-4")
     require_dtype(what, kind.dtype, PLAIN)
     if other.axis_tags != kind.axis_tags:
         raise InvalidTag(f"other must have the tags {kind.axis_tags}, got {other.axis_tags}", clause="FACADE-NEW-4")

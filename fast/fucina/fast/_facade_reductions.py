@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import lru_cache
 from math import prod
 from typing import TYPE_CHECKING, Any, cast
 
@@ -28,7 +27,6 @@ from fucina.fast._facade_types import TensorType, axes_of, axis_of
 from fucina.fast._shown import integer_shown
 from fucina.fast.autograd import Node
 from fucina.fast.policy import output_dtype
-from fucina.fast.tensor import TensorOf
 from fucina.spec.errors import EmptySelection, IndexOutOfBounds
 from fucina.spec.types import DType, FloatOp
 
@@ -277,18 +275,12 @@ def _selection(ctx: Any, kind: TensorType, values: RawTensor, indices: RawTensor
         raise
 
 
-@lru_cache(256)
-def _number(n: int, dtype: DType) -> RawTensor:
-    """Return n, rounded to a dtype, as a tensor of one element that no pool knows."""
-    return TensorOf(dtype).scalar(float(n))
-
-
 def mean_of(total: RawTensor, n: int) -> None:
     """Divide sums by the number of elements that went into each.
 
     Clauses: POLICY-MEAN-1
     """
-    contexts.pointwise(_DIV, total, _number(n, total.dtype), total, False)
+    contexts.pointwise(_DIV, total, formulas.number_of(n, total.dtype), total, False)
 
 
 def _summed(x: Tensor, ctx: Any, what: str, allowed: frozenset[DType], axes: Any, keep_dims: Any) -> Tensor:

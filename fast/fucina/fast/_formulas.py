@@ -55,7 +55,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fucina.fast._context_core import contexts
-from fucina.fast.tensor import RawTensor, Tensor
+from fucina.fast.tensor import RawTensor, TensorOf
 from fucina.spec.types import DType
 
 if TYPE_CHECKING:
@@ -84,6 +84,7 @@ __all__ = [
     "Formula",
     "contiguous_copy",
     "norm_factor",
+    "number_of",
     "one_hot",
     "sum_of_products",
 ]
@@ -148,10 +149,10 @@ def _scale_into(factor: float, t: RawTensor, out: RawTensor) -> None:
     contexts.scale(t, factor, out, False)
 
 
-@lru_cache(64)
-def _number(n: int) -> RawTensor:
-    """Return n, rounded to f32, as a tensor of one element that no pool knows."""
-    return Tensor.scalar(float(n))
+@lru_cache(256)
+def number_of(n: int, dtype: DType = _F32) -> RawTensor:
+    """Return n, rounded to a dtype, as a tensor of one element that no pool knows."""
+    return TensorOf(dtype).scalar(float(n))
 
 
 def _placed(t: RawTensor, shape: Shape, axes: Shape | None) -> RawTensor:
@@ -322,7 +323,7 @@ def _repeated(
 def _mean(ctx: ExecContext, g: RawTensor, saved: tuple[Any, ...], constants: tuple[Any, ...]) -> RawTensor:
     """Return g / n, repeated."""
     shape, axes, n = constants
-    with ctx.div(g, _number(n)) as share:
+    with ctx.div(g, number_of(n)) as share:
         return _placed(share, shape, axes)
 
 
@@ -441,7 +442,7 @@ def _nll(ctx: ExecContext, g: RawTensor, saved: tuple[Any, ...], constants: tupl
     """Return (-1 * e) * h."""
     shape, axes, n, axis = constants
     with (
-        g.clone_view() if n is None else ctx.div(g, _number(n)) as e,
+        g.clone_view() if n is None else ctx.div(g, number_of(n)) as e,
         _scaled(ctx, e, -1.0) as negative,
         _placed(negative, shape, axes) as repeated,
         one_hot(ctx, saved[0], shape, axis) as h,
