@@ -14,13 +14,14 @@ from typing import Any, TypeGuard, TypeVar
 import numpy as np
 
 from fucina.reference.formats import F16, F32, F64, Kind, Number, decode, encode, pattern_of
-from fucina.reference.softfloat import Soft32
+from fucina.reference.softfloat import Soft32, Soft64, SoftFloat
 from fucina.spec.errors import DTypeMismatch, InvalidDType, InvalidInteger, Overflow
 from fucina.spec.types import GEOMETRY, DType, DTypeKind
 
 __all__ = [
     "dtype_argument",
     "f32_argument",
+    "factor_argument",
     "integer",
     "is_a",
     "is_whole",
@@ -144,6 +145,23 @@ def f32_argument(name: str, value: object) -> Soft32:
     Clauses: NUM-PARAM-1
     """
     return Soft32.from_number(number(name, value, "NUM-PARAM-1"))
+
+
+def factor_argument(name: str, value: object, dtype: DType) -> SoftFloat:
+    """Return a real argument rounded to what the elements of a float dtype are widened to: f64 for f64, else f32.
+
+    Raises
+    ------
+    DTypeMismatch
+        If it is no real number.
+
+    Notes
+    -----
+    Clauses: TENSOR-SCALE-1, POLICY-SCALAR-1, NUM-PARAM-1
+    """
+    if dtype is DType.f64:
+        return Soft64.from_number(number(name, value, "NUM-PARAM-1"))
+    return f32_argument(name, value)
 
 
 def dtype_argument(dtype: object) -> DType:

@@ -7,40 +7,22 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fucina.reference.access import Access
-from fucina.reference.arguments import f32_argument, number, shown
+from fucina.reference.arguments import factor_argument, shown
 from fucina.reference.arithmetic import pointwise, scaling
 from fucina.reference.bridges import INTEGERS
 from fucina.reference.elements import read
 from fucina.reference.handles import require_scalar_dtype
 from fucina.reference.layouts import require_same_shape
-from fucina.reference.softfloat import Soft64, SoftFloat
 from fucina.spec.errors import DTypeMismatch, InvalidDType, OverlappingMemory
 from fucina.spec.types import DType
 
 if TYPE_CHECKING:
     from fucina.spec.interface import ScalarValue
 
-__all__ = ["ADDABLE", "FLOAT_MATH", "InPlace", "factor_argument"]
+__all__ = ["ADDABLE", "FLOAT_MATH", "InPlace"]
 
 FLOAT_MATH = frozenset({DType.f16, DType.bf16, DType.f32, DType.f64})
 ADDABLE = FLOAT_MATH | INTEGERS
-
-
-def factor_argument(dtype: DType, scalar_value: object) -> SoftFloat:
-    """Return a number in the dtype that a float dtype is scaled in.
-
-    Raises
-    ------
-    DTypeMismatch
-        If it is no real number.
-
-    Notes
-    -----
-    Clauses: TENSOR-SCALE-1, NUM-PARAM-1
-    """
-    if dtype is DType.f64:
-        return Soft64.from_number(number("scalar_value", scalar_value, "NUM-PARAM-1"))
-    return f32_argument("scalar_value", scalar_value)
 
 
 class InPlace(Access):
@@ -117,7 +99,7 @@ class InPlace(Access):
         storage = self.live()
         if self.dtype not in FLOAT_MATH:
             raise InvalidDType(f"scale takes f16, bf16, f32 and f64, got {self.dtype!r}", clause=clause)
-        operation = scaling(self.dtype, factor_argument(self.dtype, scalar_value))
+        operation = scaling(self.dtype, factor_argument("scalar_value", scalar_value, self.dtype))
         self.require_writable()
         self.require_contiguous("scale_in_place", clause)
         out = self.elements().reshape(-1)

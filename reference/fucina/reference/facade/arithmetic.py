@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from fucina.reference.arguments import f32_argument, number
-from fucina.reference.arithmetic import pointwise, widened
+from fucina.reference.arguments import factor_argument
+from fucina.reference.arithmetic import pointwise, scaling, widened
 from fucina.reference.bridges import INTEGERS
 from fucina.reference.facade import formulas
 from fucina.reference.facade.arguments import (
@@ -23,7 +23,7 @@ from fucina.reference.facade.values import Value
 from fucina.reference.graph import Formula
 from fucina.reference.ops.operands import patterns, store
 from fucina.reference.runtime import ExecContext
-from fucina.reference.softfloat import Soft32, Soft64, SoftFloat
+from fucina.reference.softfloat import Soft32
 from fucina.spec.errors import (
     DivisionByZero,
 )
@@ -77,23 +77,6 @@ class Pair:
         """Return how each is repeated to the result."""
         a, b = self._shapes
         return repeated(a, self._first, self.shape), repeated(b, self._second, self.shape)
-
-
-def wide_number(dtype: DType, value: object) -> SoftFloat:
-    """Return a number in the dtype that a float dtype is widened to.
-
-    Raises
-    ------
-    DTypeMismatch
-        If it is no number.
-
-    Notes
-    -----
-    Clauses: POLICY-SCALAR-1, NUM-PARAM-1
-    """
-    if dtype is DType.f64:
-        return Soft64.from_number(number("number", value, "NUM-PARAM-1"))
-    return f32_argument("number", value)
 
 
 class Arithmetic(Value):
@@ -214,10 +197,10 @@ class Arithmetic(Value):
         Clauses: POLICY-SCALAR-1, POLICY-RESULT-1, AUTOGRAD-VJP-1
         """
         require_branch("scale", self.dtype, FLOAT)
-        factor = wide_number(self.dtype, number)
-        apply = widened(self.dtype, type(factor), lambda x: x * factor)
+        factor = factor_argument("number", number, self.dtype)
         # a gradient is of f32, and then so is the factor
-        return self._mapped(ctx, self.dtype, apply, formulas.constant_factor(Soft32.nearest(factor)))
+        formula = formulas.constant_factor(Soft32.nearest(factor))
+        return self._mapped(ctx, self.dtype, scaling(self.dtype, factor), formula)
 
     @operation
     def add_scalar(self, ctx: ExecContext, number: float) -> Tensor:
@@ -228,5 +211,5 @@ class Arithmetic(Value):
         Clauses: POLICY-SCALAR-1, POLICY-RESULT-1, AUTOGRAD-VJP-1
         """
         require_branch("add_scalar", self.dtype, FLOAT)
-        term = wide_number(self.dtype, number)
+        term = factor_argument("number", number, self.dtype)
         return self._mapped(ctx, self.dtype, widened(self.dtype, type(term), lambda x: x + term), formulas.unchanged)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from fucina.reference.arguments import scalar_dtype
-from fucina.reference.arithmetic import widened
+from fucina.reference.arithmetic import scaling
 from fucina.reference.bridges import caster
 from fucina.reference.dropout import dropout_scale
 from fucina.reference.facade import formulas
@@ -90,8 +90,7 @@ class Conversions(Arithmetic):
         """
         require_branch("dropout", self.dtype, TRACKABLE)
         formulas.kept_of(seed, p, 0)  # the errors of the mask
-        factor = Soft32.from_float(dropout_scale(p))
-        apply = widened(self.dtype, Soft32, lambda x: x * factor)
+        apply = scaling(self.dtype, Soft32.from_float(dropout_scale(p)))
         with Results(ctx, self.dtype, tracks(ctx, self.dtype, self)) as results:
             raw = results.new(self.dtype, self.shape)
             own = patterns(self.raw)

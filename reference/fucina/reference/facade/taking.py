@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from fucina.reference.arguments import f32_argument
-from fucina.reference.arithmetic import pointwise, widened
+from fucina.reference.arithmetic import pointwise, scaling
 from fucina.reference.facade.arguments import operation, require_branch, require_one_dtype, tensor
 from fucina.reference.facade.arithmetic import Pair
 from fucina.reference.facade.results import Results
@@ -13,7 +13,6 @@ from fucina.reference.facade.values import Value
 from fucina.reference.lives import Life
 from fucina.reference.ops.operands import patterns, store
 from fucina.reference.runtime import ExecContext
-from fucina.reference.softfloat import Soft32
 from fucina.spec.errors import ActiveExecScopeUnsupported, GradientsTracked, InvalidTag, ShapeMismatch
 from fucina.spec.types import DType
 
@@ -90,7 +89,7 @@ class Taking(Value):
         require_branch("take_scale_no_grad", self.dtype, F32)
         factor = f32_argument("number", number)
         self._require_takable(self)
-        apply = widened(self.dtype, Soft32, lambda x: x * factor)
+        apply = scaling(self.dtype, factor)
         return self._taken(ctx, [apply(bits) for bits in patterns(self.raw)])
 
     def _require_takable(self, *operands: Value) -> None:

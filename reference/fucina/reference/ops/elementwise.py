@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from fucina.reference.arguments import factor_argument
 from fucina.reference.arithmetic import pointwise, scaling
 from fucina.reference.bridges import INTEGERS
-from fucina.reference.in_place import ADDABLE, FLOAT_MATH, factor_argument
+from fucina.reference.in_place import ADDABLE, FLOAT_MATH
 from fucina.reference.ops.operands import (
     common_shape,
     destination,
@@ -110,7 +111,7 @@ def scale(rt: Runtime, x: Any, scalar_value: ScalarValue, out: Any) -> RawTensor
     given = {"x": x} | ({} if out is None else {"out": out})
     x, *into = operands(clause, **given)
     require_dtype("scale", x.dtype, FLOAT_MATH, clause)
-    operation = scaling(x.dtype, factor_argument(x.dtype, scalar_value))
+    operation = scaling(x.dtype, factor_argument("scalar_value", scalar_value, x.dtype))
     target = destination(into[0], x.dtype, x.shape, (x,)) if into else None
 
     result = rt.new(x.dtype, x.shape) if target is None else target
