@@ -29,7 +29,9 @@ from fucina.spec.types import GEOMETRY, DType, DTypeKind
 __all__ = [
     "ANY",
     "BLOCKS",
+    "F32",
     "FLOAT",
+    "I64",
     "NUMBER",
     "PLAIN",
     "SUMMABLE",
@@ -59,6 +61,7 @@ BLOCKS = ANY - PLAIN
 FLOAT = frozenset({DType.f16, DType.bf16, DType.f32, DType.f64})
 NUMBER = FLOAT | INTEGERS
 SUMMABLE = NUMBER | {DType.bool}
+F32, I64 = frozenset({DType.f32}), frozenset({DType.i64})
 
 
 def require_branch(what: str, dtype: DType, allowed: Collection[DType]) -> None:

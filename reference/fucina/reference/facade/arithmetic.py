@@ -1,4 +1,4 @@
-"""Arithmetic, element by element: of two tensors, of one and a number, conversions, dropout, what is consumed."""
+"""Arithmetic, element by element: of two tensors, of one and a number."""
 
 from __future__ import annotations
 
@@ -24,9 +24,7 @@ from fucina.reference.graph import Formula
 from fucina.reference.ops.operands import patterns, store
 from fucina.reference.runtime import ExecContext
 from fucina.reference.softfloat import Soft32
-from fucina.spec.errors import (
-    DivisionByZero,
-)
+from fucina.spec.errors import DivisionByZero
 from fucina.spec.types import DType
 
 if TYPE_CHECKING:
@@ -34,8 +32,6 @@ if TYPE_CHECKING:
     from fucina.reference.facade.tensor import Tensor
 
 __all__ = ["Arithmetic"]
-
-F32 = frozenset({DType.f32})
 
 Needs = Callable[[tuple[bool, bool]], tuple[bool, bool]]
 

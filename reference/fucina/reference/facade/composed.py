@@ -9,13 +9,7 @@ import numpy as np
 from fucina.reference.arguments import f32_argument, is_whole, shown
 from fucina.reference.arithmetic import folded
 from fucina.reference.facade import composed_formulas, formulas
-from fucina.reference.facade.arguments import (
-    axis_of,
-    operation,
-    require_branch,
-    require_one_dtype,
-    tensor,
-)
+from fucina.reference.facade.arguments import F32, axis_of, operation, require_branch, require_one_dtype, tensor
 from fucina.reference.facade.indices import Indices
 from fucina.reference.facade.kinds import Tag
 from fucina.reference.facade.places import numbered, reduced
@@ -35,7 +29,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Composed"]
 
-F32 = frozenset({DType.f32})
 REDUCTIONS = ("none", "sum", "mean")
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from fucina.reference.arguments import f32_argument, number_shown, whole
-from fucina.reference.facade.arguments import operation, require_branch, shape_of
+from fucina.reference.facade.arguments import F32, operation, require_branch, shape_of
 from fucina.reference.facade.filled import Filled
 from fucina.reference.facade.indices import Indices
 from fucina.reference.facade.results import raw_shape
@@ -14,7 +14,6 @@ from fucina.reference.ops.operands import store
 from fucina.reference.runtime import ExecContext
 from fucina.reference.softfloat import Soft32
 from fucina.spec.errors import InvalidShape, InvalidTag, Overflow
-from fucina.spec.types import DType
 
 if TYPE_CHECKING:
     from typing import Self
@@ -23,7 +22,6 @@ if TYPE_CHECKING:
 __all__ = ["Filling"]
 
 ZERO, ONE = Soft32.integer(0), Soft32.integer(1)
-F32, I64 = frozenset({DType.f32}), frozenset({DType.i64})
 
 
 class Filling(Filled):

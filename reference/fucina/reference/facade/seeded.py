@@ -9,7 +9,7 @@ import numpy as np
 
 from fucina.reference import rng
 from fucina.reference.arguments import f32_argument, number_shown, whole
-from fucina.reference.facade.arguments import operation, require_branch, shape_of
+from fucina.reference.facade.arguments import F32, I64, operation, require_branch, shape_of
 from fucina.reference.facade.filling import Filling
 from fucina.reference.facade.results import raw_shape
 from fucina.reference.geometry import storage
@@ -17,7 +17,6 @@ from fucina.reference.ops.operands import patterns, store
 from fucina.reference.runtime import ExecContext
 from fucina.reference.softfloat import Soft32
 from fucina.spec.errors import InvalidBounds
-from fucina.spec.types import DType
 
 if TYPE_CHECKING:
     from typing import Self
@@ -28,7 +27,6 @@ if TYPE_CHECKING:
 __all__ = ["Seeded"]
 
 ZERO, ONE = Soft32.integer(0), Soft32.integer(1)
-F32, I64 = frozenset({DType.f32}), frozenset({DType.i64})
 
 
 class Seeded(Filling):

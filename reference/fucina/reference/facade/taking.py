@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from fucina.reference.arguments import f32_argument
 from fucina.reference.arithmetic import pointwise, scaling
-from fucina.reference.facade.arguments import operation, require_branch, require_one_dtype, tensor
+from fucina.reference.facade.arguments import F32, operation, require_branch, require_one_dtype, tensor
 from fucina.reference.facade.arithmetic import Pair
 from fucina.reference.facade.results import Results
 from fucina.reference.facade.values import Value
@@ -14,14 +14,11 @@ from fucina.reference.lives import Life
 from fucina.reference.ops.operands import patterns, store
 from fucina.reference.runtime import ExecContext
 from fucina.spec.errors import ActiveExecScopeUnsupported, GradientsTracked, InvalidTag, ShapeMismatch
-from fucina.spec.types import DType
 
 if TYPE_CHECKING:
     from fucina.reference.facade.tensor import Tensor
 
 __all__ = ["Taking"]
-
-F32 = frozenset({DType.f32})
 
 
 class Taking(Value):
