@@ -22,7 +22,7 @@ from fucina.spec.types import DType
 if TYPE_CHECKING:
     from fucina.reference.runtime import ExecContext
 
-__all__ = ["TRACKABLE", "Formula", "Node", "Numbers", "backward", "read32"]
+__all__ = ["TRACKABLE", "Formula", "Node", "Numbers", "backward", "read32", "write32"]
 
 Numbers: TypeAlias = list[Soft32]
 """Elements in row-major order, as f32."""
@@ -42,6 +42,11 @@ def read32(raw: RawTensor) -> Numbers:
     """Return the elements of a tensor of f16, bf16 or f32 in f32, which is exact."""
     fmt = FLOATS[raw.dtype]
     return [Soft32.from_number(decode(fmt, bits)) for bits in patterns(raw)]
+
+
+def write32(raw: RawTensor, numbers: Numbers) -> None:
+    """Write all elements of a contiguous tensor of f32."""
+    store(raw, [x.bits for x in numbers])
 
 
 class Saved(NamedTuple):
@@ -230,7 +235,7 @@ def _store(ctx: ExecContext, on_leaves: dict[Node, list[Numbers]]) -> None:
             total = gradients.pop(0) if leaf.gradient is None else read32(leaf.gradient)
             for g in gradients:
                 total = added(total, g)
-            store(made[-1], [value.bits for value in total])
+            write32(made[-1], total)
     except BaseException:
         for gradient in made:
             gradient.deinit()

@@ -16,8 +16,7 @@ from fucina.reference.facade.places import numbered, reduced
 from fucina.reference.facade.reductions import without
 from fucina.reference.facade.results import Results, tracks
 from fucina.reference.facade.values import Value
-from fucina.reference.graph import Numbers, read32
-from fucina.reference.ops.operands import store
+from fucina.reference.graph import read32, write32
 from fucina.reference.runtime import ExecContext
 from fucina.reference.softfloat import Soft32
 from fucina.spec.errors import ActiveExecScopeRequired, InvalidBounds, InvalidTag, ShapeMismatch
@@ -25,7 +24,6 @@ from fucina.spec.types import DType
 
 if TYPE_CHECKING:
     from fucina.reference.facade.tensor import Tensor
-    from fucina.reference.tensor import RawTensor
 
 __all__ = ["Composed"]
 
@@ -48,11 +46,6 @@ def require_scope(ctx: ExecContext, what: str, tracked: bool) -> None:
         raise ActiveExecScopeRequired(
             f"{what} of a tensor that tracks gradients needs an open exec scope", clause="AUTOGRAD-SCOPE-1"
         )
-
-
-def write32(raw: RawTensor, numbers: Numbers) -> None:
-    """Store f32 numbers."""
-    store(raw, [x.bits for x in numbers])
 
 
 class Composed(Value):

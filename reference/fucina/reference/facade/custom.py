@@ -11,8 +11,7 @@ from fucina.reference.facade.arguments import TRACKABLE, driving, tags_argument,
 from fucina.reference.facade.kinds import Kind, Tag
 from fucina.reference.facade.making import require_movable
 from fucina.reference.facade.results import Results, tracks
-from fucina.reference.graph import Formula, Numbers, read32
-from fucina.reference.ops.operands import store
+from fucina.reference.graph import Formula, Numbers, read32, write32
 from fucina.reference.runtime import ExecContext
 from fucina.reference.tensor import RawTensor
 from fucina.spec.errors import DTypeMismatch, ShapeMismatch
@@ -143,7 +142,7 @@ def _formula(backward: Backward, shape: tuple[int, ...]) -> Formula:
         lent = [raw.clone_view() for raw in held]  # valid during the call, whatever becomes of the node
         try:
             lent.insert(0, ctx.rt.new(DType.f32, shape))
-            store(lent[0], [x.bits for x in g])
+            write32(lent[0], g)
             with without_gradients(ctx):
                 found: Any = backward(ctx, *(raw.borrowed() for raw in lent))
             _require_gradients(found, lent[1:])

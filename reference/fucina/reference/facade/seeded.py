@@ -13,7 +13,7 @@ from fucina.reference.facade.arguments import F32, I64, operation, require_branc
 from fucina.reference.facade.filling import Filling
 from fucina.reference.facade.results import raw_shape
 from fucina.reference.geometry import storage
-from fucina.reference.ops.operands import patterns, store
+from fucina.reference.graph import read32, write32
 from fucina.reference.runtime import ExecContext
 from fucina.reference.softfloat import Soft32
 from fucina.spec.errors import InvalidBounds
@@ -156,8 +156,7 @@ class Seeded(Filling):
         if not (bound >= ZERO and bound <= ONE):
             raise InvalidBounds(f"p must be in [0, 1], got {number_shown(bound.number)}", clause="FACADE-NEW-7")
         made = cls._seeded(ctx, shape, "bernoulli", lambda out: rng.uniform_fill(seed, out, 0, 1))
-        drawn = [Soft32.from_bits(bits) for bits in patterns(made.raw)]
-        store(made.raw, [(ONE if value < bound else ZERO).bits for value in drawn])
+        write32(made.raw, [ONE if value < bound else ZERO for value in read32(made.raw)])
         return made
 
     @classmethod
