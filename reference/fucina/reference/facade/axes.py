@@ -20,8 +20,9 @@ from fucina.reference.facade.arguments import (
     tags_argument,
 )
 from fucina.reference.facade.kinds import Tag, Tags, tag_of
-from fucina.reference.facade.places import repeated
+from fucina.reference.facade.places import placed, repeated
 from fucina.reference.facade.results import raw_shape
+from fucina.reference.facade.values import Value
 from fucina.reference.facade.views import Views
 from fucina.reference.layouts import row_major
 from fucina.reference.runtime import ExecContext
@@ -66,25 +67,21 @@ class Axes(Views):
         """
         clause = "FACADE-VIEW-3"
         require_branch("broadcast_to", self.dtype, PLAIN)
-        kind = type(self) if tags is None and type(self).is_named else None
+        kind: type[Value] = type(self)
         if tags is not None:
             kind = self.kin(tags_argument(tags))
             for tag in self.axis_tags:
                 if tag not in kind.axis_tags:
                     raise InvalidTag(f"tags must contain {tag!r} of {type(self)!r}", clause=clause)
-        if tags is None:
-            sizes = shape_of(shape, None if kind is None else kind.rank, clause)
-        else:
             sizes = tagged_shape(shape, kind, clause)
-        axes: list[int | None]
-        if kind is None:
+        elif kind.is_named:
+            sizes = shape_of(shape, kind.rank, clause)
+        else:
+            sizes = shape_of(shape, None, clause)
             if len(sizes) < self.rank:
                 raise InvalidShape(f"{sizes} has fewer axes than {self.shape}", clause=clause)
             kind = self.kin(tuple(range(len(sizes))))
-            axes = [None] * (len(sizes) - self.rank) + list(range(self.rank))
-        else:
-            axes = [self.axis_tags.index(tag) if tag in self.axis_tags else None for tag in kind.axis_tags]
-        own = self.shape
+        own, axes = self.shape, placed(self, kind.axis_tags)
         for axis, n in zip(axes, sizes, strict=True):
             if axis is not None and own[axis] not in (1, n):
                 raise InvalidShape(f"{own} does not fit {sizes}: {own[axis]} is neither 1 nor {n}", clause=clause)

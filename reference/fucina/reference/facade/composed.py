@@ -12,8 +12,7 @@ from fucina.reference.facade import composed_formulas, formulas
 from fucina.reference.facade.arguments import F32, axis_of, operation, require_branch, require_one_dtype, tensor
 from fucina.reference.facade.indices import Indices
 from fucina.reference.facade.kinds import Tag
-from fucina.reference.facade.places import numbered, reduced
-from fucina.reference.facade.reductions import without
+from fucina.reference.facade.places import numbered, reduced, without
 from fucina.reference.facade.results import Results, tracks
 from fucina.reference.facade.values import Value
 from fucina.reference.graph import read32, write32
@@ -88,7 +87,7 @@ class Composed(Value):
         require_branch("nll_loss", self.dtype, F32)
         wanted.require_integers()
         at = axis_of(self, axis)
-        tags, sizes = without(self, (at,)), (*self.shape[:at], *self.shape[at + 1 :])
+        tags, sizes = without(self.axis_tags, (at,)), without(self.shape, (at,))
         source = wanted.source
         if source is not None and source.axis_tags != (tags if type(self).is_named else tuple(range(len(tags)))):
             raise InvalidTag(f"targets must have the axes {tags}, got {source.axis_tags}", clause=clause)
@@ -208,9 +207,9 @@ class Composed(Value):
         tracked = tracks(ctx, DType.f32, self, b)
         require_scope(ctx, "cosine_similarity", tracked)
         with Results(ctx, DType.f32, tracked) as results:
-            raw = results.new(DType.f32, (*self.shape[:at], *self.shape[at + 1 :]))
+            raw = results.new(DType.f32, without(self.shape, (at,)))
             along = reduced(self.shape, (at,))
             parts = composed_formulas.cosine_parts(read32(self.raw), read32(b.raw), along, small)
             write32(raw, formulas.over(parts.dot, parts.divisor))
             formula = composed_formulas.cosine(along, small, (self.node is not None, b.node is not None))
-            return results.done(self.kin(without(self, (at,))), raw, formula, [self, b], [self.raw, b.raw])
+            return results.done(self.kin(without(self.axis_tags, (at,))), raw, formula, [self, b], [self.raw, b.raw])

@@ -5,14 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from fucina.reference.arguments import shown, whole
 from fucina.reference.bridges import FLOATS
 from fucina.reference.facade.arguments import FLOAT, axis_of, flag, operation, require_branch
 from fucina.reference.facade.kinds import Tag
-from fucina.reference.facade.places import numbered, positions
-from fucina.reference.facade.reductions import without
+from fucina.reference.facade.places import lines, without
 from fucina.reference.facade.results import Results
 from fucina.reference.facade.values import Value
 from fucina.reference.formats import Format
@@ -178,13 +175,10 @@ class Order(Value):
     Clauses: POLICY-CONST-1
     """
 
-    def _lines(self, axis: int) -> tuple[list[list[int]], list[list[int]]]:
-        """Return the elements along an axis, line by line, and where each of them is in row-major order."""
-        n = self.shape[axis]
-        places = numbered(np.moveaxis(positions(self.shape), axis, -1))
+    def _lines(self, axis: int) -> list[list[int]]:
+        """Return the elements along an axis, line by line."""
         own = patterns(self.raw)
-        lines = [places[start : start + n] for start in range(0, len(places), n)]
-        return [[own[place] for place in line] for line in lines], lines
+        return [[own[place] for place in line] for line in lines(self.shape, axis)]
 
     @operation
     def argmax(self, ctx: ExecContext, axis: Tag) -> Tensor:
@@ -216,11 +210,10 @@ class Order(Value):
         require_branch("argmax", self.dtype, FLOAT)
         at = axis_of(self, axis)
         fmt = FLOATS[self.dtype]
-        shape = (*self.shape[:at], *self.shape[at + 1 :])
         with Results(ctx, DType.i64) as results:
-            raw = results.new(DType.i64, shape)
-            store(raw, [greatest(fmt, line) for line in self._lines(at)[0]])
-            return results.done(self.kin(without(self, (at,)), DType.i64), raw)
+            raw = results.new(DType.i64, without(self.shape, (at,)))
+            store(raw, [greatest(fmt, line) for line in self._lines(at)])
+            return results.done(self.kin(without(self.axis_tags, (at,)), DType.i64), raw)
 
     @operation
     def argsort(self, ctx: ExecContext, axis: Tag, descending: bool = False) -> Tensor:
@@ -259,7 +252,7 @@ class Order(Value):
         with Results(ctx, DType.i64) as results:
             raw = results.new(DType.i64, self.shape)
             found = [0] * len(raw)
-            for line, places in zip(*self._lines(at), strict=True):
+            for line, places in zip(self._lines(at), lines(self.shape, at), strict=True):
                 for place, index in zip(places, in_order(FLOATS[self.dtype], line, falling), strict=True):
                     found[place] = index
             store(raw, found)
@@ -330,10 +323,9 @@ class Order(Value):
         with Results(ctx, self.dtype) as results:
             values, indices = results.new(self.dtype, shape), results.new(DType.i64, shape)
             own, chosen = [0] * len(values), [0] * len(values)
-            places = numbered(np.moveaxis(positions(shape), at, -1))
-            for i, line in enumerate(self._lines(at)[0]):
+            for line, places in zip(self._lines(at), lines(shape, at), strict=True):
                 found = choose(line)
-                for j, place in enumerate(places[i * count : (i + 1) * count]):
+                for j, place in enumerate(places):
                     own[place] = line[found[j]] if j < len(found) else MINUS_INFINITY[self.dtype]
                     chosen[place] = found[j] if j < len(found) else 0
             store(values, own)

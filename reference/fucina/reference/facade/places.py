@@ -6,7 +6,7 @@ integers only; what is done with the elements at these places is somebody else's
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import NamedTuple, TypeVar
 
 import numpy as np
@@ -17,7 +17,19 @@ from fucina.reference.facade.values import Value
 from fucina.reference.softfloat import SoftFloat
 from fucina.spec.errors import InvalidTag, ShapeMismatch
 
-__all__ = ["Repetition", "aligned", "collected", "common_sizes", "numbered", "positions", "reduced", "repeated"]
+__all__ = [
+    "Repetition",
+    "aligned",
+    "collected",
+    "common_sizes",
+    "lines",
+    "numbered",
+    "placed",
+    "positions",
+    "reduced",
+    "repeated",
+    "without",
+]
 
 Element = TypeVar("Element")
 Number = TypeVar("Number", bound=SoftFloat)
@@ -32,6 +44,18 @@ def numbered(array: np.ndarray[tuple[int, ...], np.dtype[np.int64]]) -> list[int
     """Return the entries of an array in row-major order."""
     found: list[int] = array.reshape(-1).tolist()
     return found
+
+
+def lines(shape: tuple[int, ...], axis: int) -> list[list[int]]:
+    """Return where the elements along an axis are, for each index of the other axes in row-major order."""
+    n = shape[axis]
+    places = numbered(np.moveaxis(positions(shape), axis, -1))
+    return [places[start : start + n] for start in range(0, len(places), n)]
+
+
+def without(entries: Sequence[Element], axes: Collection[int]) -> tuple[Element, ...]:
+    """Return the tags, or the sizes, of the other axes."""
+    return tuple(entry for axis, entry in enumerate(entries) if axis not in axes)
 
 
 class Repetition(NamedTuple):
@@ -105,6 +129,18 @@ def reduced(shape: tuple[int, ...], axes: Sequence[int]) -> Repetition:
     return repeated(tuple(shape[axis] for axis in kept), order, shape)
 
 
+def placed(x: Value, tags: Tags) -> list[int | None]:
+    """Return which axis of an operand lies at each tag of a result; those without names lie at its last ones.
+
+    Notes
+    -----
+    Clauses: POLICY-TAGS-1, FACADE-VIEW-3
+    """
+    if type(x).is_named:
+        return [x.axis_tags.index(tag) if tag in x.axis_tags else None for tag in tags]
+    return [None] * (len(tags) - x.rank) + list(range(x.rank))
+
+
 def aligned(a: Value, b: Value) -> tuple[Tags, list[int | None], list[int | None]]:
     """Return the tags of the result of two operands, and which axes of each lie there.
 
@@ -124,11 +160,9 @@ def aligned(a: Value, b: Value) -> tuple[Tags, list[int | None], list[int | None
         )
     if type(a).is_named or type(b).is_named:
         tags: Tags = (*a.axis_tags, *(tag for tag in b.axis_tags if tag not in a.axis_tags))
-        first, second = ([x.axis_tags.index(tag) if tag in x.axis_tags else None for tag in tags] for x in (a, b))
-        return tags, first, second
-    rank = max(a.rank, b.rank)
-    first, second = ([None] * (rank - x.rank) + list(range(x.rank)) for x in (a, b))
-    return tuple(range(rank)), first, second
+    else:
+        tags = tuple(range(max(a.rank, b.rank)))
+    return tags, placed(a, tags), placed(b, tags)
 
 
 def common_sizes(

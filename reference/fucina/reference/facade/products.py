@@ -6,8 +6,6 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from fucina.reference.arithmetic import SOFT
 from fucina.reference.bridges import FLOATS, convert
 from fucina.reference.facade import formulas
@@ -23,7 +21,7 @@ from fucina.reference.facade.arguments import (
 from fucina.reference.facade.conversions import decoded
 from fucina.reference.facade.indices import Indices
 from fucina.reference.facade.kinds import Tag, Tags
-from fucina.reference.facade.places import numbered, positions
+from fucina.reference.facade.places import lines, without
 from fucina.reference.facade.results import Results, tracks
 from fucina.reference.facade.values import Value
 from fucina.reference.formats import decode
@@ -145,18 +143,12 @@ class Products(Value):
         require_branch("dot", self.dtype, FLOAT)
         require_one_dtype("dot", self.dtype, b.dtype)
         i, j = self._contracted(b, axis)
-        rest = (
-            [tag for at, tag in enumerate(self.axis_tags) if at != i],
-            [tag for at, tag in enumerate(b.axis_tags) if at != j],
-        )
-        kind = self.kin((*rest[0], *rest[1]))
+        kind = self.kin((*without(self.axis_tags, (i,)), *without(b.axis_tags, (j,))))
         if self.shape[i] != b.shape[j]:
             raise ShapeMismatch(
                 f"the contracted sizes must be equal, got {self.shape[i]} and {b.shape[j]}", clause="POLICY-DOT-1"
             )
-        shape = tuple(n for at, n in enumerate(self.shape) if at != i) + tuple(
-            n for at, n in enumerate(b.shape) if at != j
-        )
+        shape = (*without(self.shape, (i,)), *without(b.shape, (j,)))
         with Results(ctx, self.dtype, tracks(ctx, self.dtype, self, b)) as results:
             raw = results.new(self.dtype, shape)
             left, right = lines(self.shape, i), lines(b.shape, j)
@@ -189,13 +181,6 @@ class Products(Value):
         if len(common) > 1:
             raise InvalidTag(f"no other axis may be common, got {common}", clause=clause)
         return i, j
-
-
-def lines(shape: tuple[int, ...], axis: int) -> Places:
-    """Return where the elements along an axis are, for each index of the other axes in row-major order."""
-    n = shape[axis]
-    places = numbered(np.moveaxis(positions(shape), axis, -1))
-    return [places[start : start + n] for start in range(0, len(places), n)]
 
 
 def chained(dtype: DType, a: Sequence[int], left: Places, b: Sequence[int], right: Places) -> list[int]:

@@ -10,7 +10,7 @@ from fucina.reference.arithmetic import SOFT, total
 from fucina.reference.facade import formulas
 from fucina.reference.facade.arguments import FLOAT, SUMMABLE, axes_of, axis_of, flag, operation, require_branch
 from fucina.reference.facade.kinds import Tag
-from fucina.reference.facade.places import Repetition, collected, reduced
+from fucina.reference.facade.places import Repetition, collected, reduced, without
 from fucina.reference.facade.results import Results, tracks
 from fucina.reference.facade.values import Value
 from fucina.reference.ops.operands import patterns, store
@@ -23,12 +23,7 @@ if TYPE_CHECKING:
     from fucina.reference.facade.tensor import Tensor
     from fucina.reference.graph import Formula
 
-__all__ = ["Reductions", "without"]
-
-
-def without(x: Value, axes: Sequence[int]) -> tuple[Tag, ...]:
-    """Return the tags of the other axes."""
-    return tuple(tag for axis, tag in enumerate(x.axis_tags) if axis not in axes)
+__all__ = ["Reductions"]
 
 
 class Reductions(Value):
@@ -128,7 +123,7 @@ class Reductions(Value):
         own = self.shape
         dtype: DType = output_dtype(FloatOp.reduction, self.dtype)
         shape = tuple(1 if axis in places else n for axis, n in enumerate(own) if kept or axis not in places)
-        kind = self.kin(self.axis_tags if kept else without(self, places), dtype)
+        kind = self.kin(self.axis_tags if kept else without(self.axis_tags, places), dtype)
         with Results(ctx, dtype, tracks(ctx, dtype, self)) as results:
             raw = results.new(dtype, shape)
             along = reduced(own, places)
