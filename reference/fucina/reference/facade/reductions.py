@@ -58,7 +58,8 @@ class Reductions(Value):
         Clauses: POLICY-SUM-1, POLICY-RESULT-1, CONTEXT-SUM-1, AUTOGRAD-VJP-2
         """
         require_branch("sum", self.dtype, SUMMABLE)
-        return self._reduced(ctx, axes, keep_dims, "POLICY-SUM-1", lambda bits: bits, formulas.summed)
+        places = self._places(axes, "POLICY-SUM-1")
+        return self._reduced(ctx, places, keep_dims, "POLICY-SUM-1", lambda bits: bits, formulas.summed)
 
     @operation
     def sum_all(self, ctx: ExecContext) -> Tensor:
@@ -74,7 +75,8 @@ class Reductions(Value):
         Clauses: POLICY-SUM-1, POLICY-RESULT-1, CONTEXT-SUM-1, AUTOGRAD-VJP-2
         """
         require_branch("sum_all", self.dtype, SUMMABLE)
-        return self._reduced(ctx, None, False, "POLICY-SUM-1", lambda bits: bits, formulas.summed)
+        places = tuple(range(self.rank))
+        return self._reduced(ctx, places, False, "POLICY-SUM-1", lambda bits: bits, formulas.summed)
 
     @operation
     def mean(self, ctx: ExecContext, axes: Tag | Sequence[Tag] | None = None, *, keep_dims: bool = False) -> Tensor:
@@ -91,7 +93,7 @@ class Reductions(Value):
         count = wide.integer(n)
         return self._reduced(
             ctx,
-            axes,
+            places,
             keep_dims,
             "POLICY-MEAN-1",
             lambda bits: (wide.from_bits(bits) / count).bits,
@@ -111,14 +113,13 @@ class Reductions(Value):
     def _reduced(
         self,
         ctx: ExecContext,
-        axes: Tag | Sequence[Tag] | None,
+        places: tuple[int, ...],
         keep_dims: bool,
         clause: str,
         finish: Callable[[int], int],
         formula: Callable[[Repetition], Formula],
     ) -> Tensor:
         """Return a reduction: the tree of each element, and what is then done with it."""
-        places = self._places(axes, clause)
         kept = flag("keep_dims", keep_dims, clause)
         own = self.shape
         dtype: DType = output_dtype(FloatOp.reduction, self.dtype)
