@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from fucina.reference.arguments import is_a, shown
@@ -27,16 +26,6 @@ CLAUSE = "AUTOGRAD-CUSTOM-1"
 
 Forward: TypeAlias = Callable[..., "TensorPart"]
 Backward: TypeAlias = Callable[..., "Sequence[TensorPart | None]"]
-
-
-@contextmanager
-def without_gradients(ctx: ExecContext) -> Iterator[None]:
-    """Run somebody's function with ``no_grad``, in a call of the context."""
-    ctx.rt.without_gradients += 1
-    try:
-        yield
-    finally:
-        ctx.rt.without_gradients -= 1
 
 
 def custom_vjp(forward: Forward, backward: Backward) -> CustomOperation:
@@ -115,7 +104,7 @@ class CustomOperation:
                 raise DTypeMismatch("at least one tensor is required, got none", clause=CLAUSE)
             own = type(operands[0])
             kind: Kind = own if tags is None else own.with_tags(tags_argument(tags))
-            with without_gradients(ctx):
+            with ctx.no_grad():
                 found: Any = self._forward(ctx, *(x.live().borrowed() for x in operands))
             _require_result(found, kind)
             kind = own.with_tags(kind.axis_tags, found.dtype)
@@ -143,7 +132,7 @@ def _formula(backward: Backward, shape: tuple[int, ...]) -> Formula:
         try:
             lent.insert(0, ctx.rt.new(DType.f32, shape))
             write32(lent[0], g)
-            with without_gradients(ctx):
+            with ctx.no_grad():
                 found: Any = backward(ctx, *(raw.borrowed() for raw in lent))
             _require_gradients(found, lent[1:])
             numbers = [None if raw is None else read32(raw) for raw in found]
