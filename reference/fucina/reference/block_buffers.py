@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from fucina.reference.arguments import dtype_argument
+from fucina.reference.arguments import dtype_argument, is_a
 from fucina.reference.buffers import (
     Memory,
     array_dtype,
-    is_array,
     readable,
     require_contiguous,
     require_writable,
@@ -199,7 +198,7 @@ def _require_struct(name: str, buffer: object, view: memoryview, fmt: Format, cl
     Clauses: BLOCK-STRUCT-1, BLOCK-IN-1, BLOCK-IN-2
     """
     held: np.dtype[Any] | None
-    if is_array(buffer):
+    if is_a(buffer, np.ndarray):
         held = array_dtype(buffer, view)
     elif struct_format(view, fmt.struct):
         return

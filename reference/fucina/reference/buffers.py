@@ -34,7 +34,6 @@ __all__ = [
     "Memory",
     "array_dtype",
     "empty",
-    "is_array",
     "numpy_format",
     "readable",
     "refuse_overlap",
@@ -125,11 +124,6 @@ def readable(name: str, buffer: object, dtype: DType, clause: str = "BRIDGE-ARRA
         )
     require_contiguous(name, view, clause)
     return Memory(np.frombuffer(view, dtype=f"u{wanted.itemsize}"), tuple(view.shape or ()))
-
-
-def is_array(value: object) -> bool:
-    """Return whether an object's type is an array's; what it answers to ``isinstance`` may be something else."""
-    return issubclass(type(value), np.ndarray)
 
 
 def array_dtype(value: object, view: memoryview) -> np.dtype[Any] | None:

@@ -6,12 +6,13 @@ travel as patterns or as whole structs, so no float is ever touched.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from fucina.reference.allocation import Bytes, address_of
-from fucina.reference.buffers import array_dtype, is_array, numpy_format, require_contiguous, struct_format, viewed
+from fucina.reference.arguments import is_a
+from fucina.reference.buffers import array_dtype, numpy_format, require_contiguous, struct_format, viewed
 from fucina.reference.elements import read
 from fucina.reference.geometry import storage
 from fucina.spec.errors import DTypeMismatch, InvalidDataLength, ReadOnlyStorage, UnsupportedView
@@ -49,11 +50,11 @@ def _elements(name: str, values: object, dtype: DType, clause: str) -> AnyArray:
     plain = view.format in ("B", "b", "c") and view.itemsize == view.ndim == 1 and dtype is not DType.bool
     if form.names is None:
         matches = numpy_format(view.format, view.itemsize) == f"{form.kind}{size}"
-        plain = plain and not is_array(values)
+        plain = plain and not is_a(values, np.ndarray)
     else:
-        matches = array_dtype(values, view) == form if is_array(values) else struct_format(view, form)
+        matches = array_dtype(values, view) == form if is_a(values, np.ndarray) else struct_format(view, form)
     if matches:
-        held: AnyArray = np.ndarray.view(cast("AnyArray", values), np.ndarray) if is_array(values) else np.asarray(view)
+        held: AnyArray = np.ndarray.view(values, np.ndarray) if is_a(values, np.ndarray) else np.asarray(view)
         return held.view(carrier(dtype))
     if not plain:
         raise DTypeMismatch(

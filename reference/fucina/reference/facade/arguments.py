@@ -188,7 +188,7 @@ def axis_of(x: Value, tag: object) -> int:
     Clauses: FACADE-AXIS-1
     """
     found: Tag | None = None
-    if issubclass(type(tag), str):
+    if is_a(tag, str):
         found = str.__str__(tag)
     elif is_whole(tag):
         found = int(tag)  # type: ignore[call-overload]

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from fucina.reference.arguments import f32_argument, is_whole, shown
+from fucina.reference.arguments import f32_argument, is_a, is_whole, shown
 from fucina.reference.arithmetic import folded
 from fucina.reference.facade import composed_formulas, formulas
 from fucina.reference.facade.arguments import F32, axis_of, operation, require_branch, require_one_dtype, tensor
@@ -91,7 +91,7 @@ class Composed(Value):
         source = wanted.source
         if source is not None and source.axis_tags != (tags if type(self).is_named else tuple(range(len(tags)))):
             raise InvalidTag(f"targets must have the axes {tags}, got {source.axis_tags}", clause=clause)
-        if not issubclass(type(reduction), str) or reduction not in REDUCTIONS:
+        if not is_a(reduction, str) or reduction not in REDUCTIONS:
             raise InvalidBounds(f"reduction must be one of {REDUCTIONS}, got {shown(reduction)}", clause=clause)
         one = not sizes and source is None  # a single target, which stands in a sequence of its own
         if source is None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import copyreg
 from typing import Any, TypeAlias
 
-from fucina.reference.arguments import is_whole, shown
+from fucina.reference.arguments import is_a, is_whole, shown
 from fucina.spec.errors import DTypeMismatch, InvalidDType, InvalidShape, InvalidTag
 from fucina.spec.runtime import MAX_RANK
 from fucina.spec.types import DType
@@ -161,7 +161,7 @@ def tag_of(value: object, clause: str = CLAUSE) -> str:
     -----
     Clauses: FACADE-TYPE-2
     """
-    if not issubclass(type(value), str) or not str.isidentifier(value):  # type: ignore[arg-type]
+    if not is_a(value, str) or not str.isidentifier(value):
         raise InvalidTag(f"a tag must be a str that is an identifier, got {shown(value)}", clause=clause)
     return str.__str__(value)
 
