@@ -22,6 +22,7 @@ __all__ = [
     "dtype_argument",
     "f32_argument",
     "factor_argument",
+    "flag",
     "integer",
     "is_a",
     "is_whole",
@@ -162,6 +163,19 @@ def factor_argument(name: str, value: object, dtype: DType) -> SoftFloat:
     if dtype is DType.f64:
         return Soft64.from_number(number(name, value, "NUM-PARAM-1"))
     return f32_argument(name, value)
+
+
+def flag(name: str, value: object, clause: str) -> bool:
+    """Return an argument that must be a bool.
+
+    Raises
+    ------
+    DTypeMismatch
+        If it is none.
+    """
+    if not isinstance(value, bool | np.bool_):
+        raise DTypeMismatch(f"{name} must be a bool, got {shown(value)}", clause=clause)
+    return bool(value)
 
 
 def dtype_argument(dtype: object) -> DType:

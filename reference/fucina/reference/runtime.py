@@ -10,9 +10,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NoReturn, cast
 
-import numpy as np
-
-from fucina.reference.arguments import shown
+from fucina.reference.arguments import flag
 from fucina.reference.buffer_pool import BufferPool, ScratchLease
 from fucina.reference.construction import Construction
 from fucina.reference.gradient_methods import GradientMethods
@@ -24,7 +22,7 @@ from fucina.reference.raw_operations import RawOperations
 from fucina.reference.scope_methods import ScopeMethods
 from fucina.reference.scopes import ExecScope
 from fucina.reference.substrate import Runtime, driven
-from fucina.spec.errors import DTypeMismatch, NotCopyable
+from fucina.spec.errors import NotCopyable
 from fucina.spec.runtime import LayoutClass, RhsLifetime
 
 if TYPE_CHECKING:
@@ -162,9 +160,7 @@ class ExecContext(Construction, LayoutMethods, RawOperations, ScopeMethods, Grad
         -----
         Clauses: CONTEXT-PIN-1
         """
-        if not isinstance(on, bool | np.bool_):
-            raise DTypeMismatch(f"on must be a bool, got {shown(on)}", clause="CONTEXT-PIN-1")
-        self._rt.pinned = bool(on)
+        self._rt.pinned = flag("on", on, "CONTEXT-PIN-1")
 
     # -- team
 

@@ -7,8 +7,6 @@ from collections.abc import Callable, Collection, Iterable
 from contextlib import AbstractContextManager
 from typing import Concatenate, ParamSpec, TypeVar
 
-import numpy as np
-
 from fucina.reference.arguments import is_a, is_whole, shown
 from fucina.reference.bridges import FLOATS, INTEGERS
 from fucina.reference.facade.kinds import Kind, Tag, Tags, tag_of
@@ -39,7 +37,6 @@ __all__ = [
     "axes_of",
     "axis_of",
     "driving",
-    "flag",
     "operation",
     "require_branch",
     "require_one_dtype",
@@ -282,16 +279,3 @@ def shape_of(shape: object, rank: int | None, clause: str) -> tuple[int, ...]:
     if 0 in sizes:
         raise InvalidShape(f"shape must have no zero, got {sizes}", clause=clause)
     return sizes
-
-
-def flag(name: str, value: object, clause: str) -> bool:
-    """Return an argument that must be a bool.
-
-    Raises
-    ------
-    DTypeMismatch
-        If it is none.
-    """
-    if not isinstance(value, bool | np.bool_):
-        raise DTypeMismatch(f"{name} must be a bool, got {shown(value)}", clause=clause)
-    return bool(value)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from fucina.reference.arguments import shown, whole
+from fucina.reference.arguments import flag, shown, whole
 from fucina.reference.bridges import FLOATS
-from fucina.reference.facade.arguments import FLOAT, axis_of, flag, operation, require_branch
+from fucina.reference.facade.arguments import FLOAT, axis_of, operation, require_branch
 from fucina.reference.facade.kinds import Tag
 from fucina.reference.facade.places import lines, without
 from fucina.reference.facade.results import Results

@@ -6,9 +6,10 @@ import math
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
+from fucina.reference.arguments import flag
 from fucina.reference.arithmetic import SOFT, total
 from fucina.reference.facade import formulas
-from fucina.reference.facade.arguments import FLOAT, SUMMABLE, axes_of, axis_of, flag, operation, require_branch
+from fucina.reference.facade.arguments import FLOAT, SUMMABLE, axes_of, axis_of, operation, require_branch
 from fucina.reference.facade.kinds import Tag
 from fucina.reference.facade.places import Repetition, collected, reduced, without
 from fucina.reference.facade.results import Results, tracks
