@@ -105,10 +105,7 @@ class Composed(Value):
         with Results(ctx, DType.f32, tracked) as results:
             raw = results.new(DType.f32, sizes if reduction == "none" else ())
             along = reduced(self.shape, (at,))
-            counting = np.arange(self.shape[at], dtype=np.int64).reshape(
-                [-1 if i == at else 1 for i in range(self.rank)]
-            )
-            classes = numbered(np.broadcast_to(counting, self.shape))
+            classes = numbered(np.indices(self.shape, np.int64)[at])
             h = composed_formulas.one_hot(along, classes, found)
             losses = formulas.minus_one_times(composed_formulas.sums_along(formulas.times(read32(self.raw), h), along))
             if reduction == "sum":

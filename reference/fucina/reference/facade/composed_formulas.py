@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from fucina.reference.arithmetic import folded
 from fucina.reference.facade.formulas import minus_one_times, over, times, value_of
@@ -116,7 +117,7 @@ def cosine(along: Repetition, eps: Soft32, tracked: tuple[bool, bool]) -> Formul
     return formula
 
 
-class CosineParts:
+class CosineParts(NamedTuple):
     """What a cosine is made of, along an axis.
 
     Parameters
@@ -135,8 +136,10 @@ class CosineParts:
     Clauses: POLICY-COSINE-1
     """
 
-    def __init__(self, dot: Numbers, squares: tuple[Numbers, Numbers], roots: Numbers, divisor: Numbers) -> None:
-        self.dot, self.squares, self.roots, self.divisor = dot, squares, roots, divisor
+    dot: Numbers
+    squares: tuple[Numbers, Numbers]
+    roots: Numbers
+    divisor: Numbers
 
 
 def cosine_parts(x: Numbers, y: Numbers, along: Repetition, eps: Soft32) -> CosineParts:
