@@ -23,6 +23,7 @@ __all__ = [
     "entries_of",
     "index_argument",
     "length_argument",
+    "listed",
     "max_rank",
     "product",
     "rank_argument",
@@ -45,9 +46,24 @@ def entries_of(name: str, values: object, clause: str) -> tuple[int, ...]:
     -----
     Clauses: SHAPE-RULE-1
     """
+    return tuple(_word(f"an entry of {name}", value, InvalidShape, clause) for value in listed(name, values, clause))
+
+
+def listed(name: str, values: object, clause: str) -> tuple[object, ...]:
+    """Return what should be integers, before any of them is looked at.
+
+    Raises
+    ------
+    InvalidInteger
+        If it is no sequence.
+
+    Notes
+    -----
+    Clauses: SHAPE-RULE-1
+    """
     if isinstance(values, str | bytes | bytearray) or not isinstance(values, Iterable):
         raise InvalidInteger(f"{name} must be a sequence of integers, got {shown(values)}", clause=clause)
-    return tuple(_word(f"an entry of {name}", value, InvalidShape, clause) for value in tuple(values))
+    return tuple(values)
 
 
 def _word(name: str, value: object, negative: type[TensorError], clause: str) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection
 from contextlib import AbstractContextManager
 from typing import Concatenate, ParamSpec, TypeVar
 
@@ -13,12 +13,11 @@ from fucina.reference.facade.kinds import Kind, Tag, Tags, tag_of
 from fucina.reference.facade.values import Value
 from fucina.reference.graph import TRACKABLE
 from fucina.reference.runtime import ExecContext
-from fucina.reference.sizes import counted, entries_of
+from fucina.reference.sizes import counted, entries_of, listed
 from fucina.reference.tensor import RawTensor
 from fucina.spec.errors import (
     DTypeMismatch,
     InvalidDType,
-    InvalidInteger,
     InvalidShape,
     InvalidTag,
 )
@@ -270,9 +269,7 @@ def shape_of(shape: object, rank: int | None, clause: str) -> tuple[int, ...]:
     -----
     Clauses: FACADE-NEW-1, SHAPE-RULE-1
     """
-    if isinstance(shape, str | bytes | bytearray) or not isinstance(shape, Iterable):
-        raise InvalidInteger(f"shape must be a sequence of integers, got {shown(shape)}", clause=clause)
-    given = tuple(shape)
+    given = listed("shape", shape, clause)
     if rank is not None and len(given) != rank:
         raise InvalidShape(f"a shape of {rank} sizes is required, got {len(given)}", clause=clause)
     sizes = entries_of("shape", given, clause)

@@ -138,12 +138,12 @@ class Filled(Making):
     # -- like others
 
     @classmethod
-    def _shape_like(cls, other: Any, what: str) -> tuple[int, ...]:
+    def _shape_like(cls, other: object, what: str) -> tuple[int, ...]:
+        found = tensor("other", other)
         require_branch(what, cls.dtype, PLAIN)
-        shape: tuple[int, ...] = other.shape
-        if other.axis_tags != cls.axis_tags:
-            raise InvalidTag(f"other must have the tags of {cls!r}, got {type(other)!r}", clause="FACADE-NEW-4")
-        return shape
+        if found.axis_tags != cls.axis_tags:
+            raise InvalidTag(f"other must have the tags of {cls!r}, got {type(found)!r}", clause="FACADE-NEW-4")
+        return found.shape
 
     @classmethod
     @operation
@@ -172,7 +172,7 @@ class Filled(Making):
         -----
         Clauses: FACADE-NEW-4
         """
-        shape = cls._shape_like(tensor("other", other), "empty_like")
+        shape = cls._shape_like(other, "empty_like")
         return cls._made(ctx, ctx.rt.new(cls.dtype, raw_shape(shape)))
 
     @classmethod
@@ -184,7 +184,7 @@ class Filled(Making):
         -----
         Clauses: FACADE-NEW-4
         """
-        shape = cls._shape_like(tensor("other", other), "zeros_like")
+        shape = cls._shape_like(other, "zeros_like")
         return cls._filled(ctx, shape, cls._bits_of("zeros_like", zero))
 
     @classmethod
@@ -196,7 +196,7 @@ class Filled(Making):
         -----
         Clauses: FACADE-NEW-4
         """
-        shape = cls._shape_like(tensor("other", other), "ones_like")
+        shape = cls._shape_like(other, "ones_like")
         return cls._filled(ctx, shape, cls._bits_of("ones_like", one))
 
     @classmethod
@@ -215,5 +215,5 @@ class Filled(Making):
         -----
         Clauses: FACADE-NEW-4, FACADE-NEW-3
         """
-        shape = cls._shape_like(tensor("other", other), "full_like")
+        shape = cls._shape_like(other, "full_like")
         return cls._filled(ctx, shape, cls._bits("full_like", value))
