@@ -9,7 +9,7 @@ from fucina.reference.arguments import is_a, shown
 from fucina.reference.facade.arguments import TRACKABLE, driving, tags_argument, tensor
 from fucina.reference.facade.kinds import Kind, Tag
 from fucina.reference.facade.making import require_movable
-from fucina.reference.facade.results import Results, tracks
+from fucina.reference.facade.results import Results, fits, tracks
 from fucina.reference.graph import Formula, Numbers, read32, write32
 from fucina.reference.runtime import ExecContext
 from fucina.reference.tensor import RawTensor
@@ -187,6 +187,6 @@ def _require_result(found: Any, kind: Kind) -> None:
     if found.dtype not in TRACKABLE:
         raise DTypeMismatch(f"forward must return f16, bf16 or f32, got {found.dtype.name}", clause=CLAUSE)
     shape = tuple(found.shape)
-    if (len(shape) != kind.rank) if kind.rank else shape != (1,):
+    if not fits(shape, kind.rank):
         raise ShapeMismatch(f"forward must return the axes {kind.axis_tags}, got the shape {shape}", clause=CLAUSE)
     require_movable("the result of forward", found, CLAUSE)

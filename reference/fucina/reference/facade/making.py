@@ -15,7 +15,7 @@ from fucina.reference.facade.arguments import (
     require_branch,
     shape_of,
 )
-from fucina.reference.facade.results import raw_shape
+from fucina.reference.facade.results import fits, raw_shape
 from fucina.reference.facade.values import Value
 from fucina.reference.graph import Node
 from fucina.reference.lives import Life
@@ -137,7 +137,7 @@ class Making(Value):
         require_branch(what, cls.dtype, TRACKABLE if leaf else ANY)
         if raw.dtype is not cls.dtype:
             raise DTypeMismatch(f"raw must be of {cls.dtype.name}, got {raw.dtype.name}", clause=clause)
-        if (len(raw.shape) != cls.rank) if cls.rank else (raw.shape != (1,)):
+        if not fits(raw.shape, cls.rank):
             wanted = f"rank {cls.rank}" if cls.rank else "shape (1,)"
             raise InvalidShape(f"raw must have {wanted}, got {tuple(raw.shape)}", clause=clause)
         require_movable("raw", raw, clause)

@@ -17,12 +17,17 @@ if TYPE_CHECKING:
     from fucina.reference.runtime import ExecContext
     from fucina.reference.tensor import RawTensor
 
-__all__ = ["Results", "raw_shape", "tracks"]
+__all__ = ["Results", "fits", "raw_shape", "tracks"]
 
 
 def raw_shape(shape: tuple[int, ...]) -> tuple[int, ...]:
     """Return the shape of the raw tensor below; a scalar's is (1,)."""
     return shape or (1,)
+
+
+def fits(shape: tuple[int, ...], rank: int) -> bool:
+    """Return whether the raw tensor below a tensor of a rank can have a shape; a scalar's is (1,)."""
+    return len(shape) == rank if rank else shape == (1,)
 
 
 def tracks(ctx: ExecContext, dtype: DType, *operands: Value | None) -> bool:
