@@ -20,7 +20,8 @@ from fucina.reference.facade.kinds import Tag
 from fucina.reference.facade.places import numbered, positions
 from fucina.reference.facade.results import Results, raw_shape, tracks
 from fucina.reference.facade.values import Value
-from fucina.reference.ops.movement import materialize, narrow_axis
+from fucina.reference.ops.movement import narrow_axis
+from fucina.reference.ops.operands import patterns, store
 from fucina.reference.runtime import ExecContext
 from fucina.spec.errors import InvalidShape, InvalidTag
 
@@ -98,9 +99,8 @@ class Views(Value):
             if raw.is_contiguous():
                 seen = results.keep(ctx.rt.traced(raw.reshape(raw_shape(sizes))))
             else:
-                copy = results.keep(materialize(ctx.rt, raw))
-                seen = results.keep(ctx.rt.traced(copy.reshape(raw_shape(sizes))))
-                copy.deinit()
+                seen = results.new(self.dtype, sizes)
+                store(seen, patterns(raw))
             return results.done(kind, seen, formulas.moved(range(size), size), [self])
 
     @operation
