@@ -6,14 +6,13 @@ narrow, so that their letters can be read on a telephone.
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from docutils import nodes
-from records import RECORDS
+from records import figure, recorded
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
@@ -47,36 +46,21 @@ def svg(height: float, title: str, parts: Sequence[str]) -> str:
     return "\n".join([head, *parts, "</svg>"])
 
 
-class Chart(SphinxDirective):
-    """Base of the directives: read the record, draw it, say what it is."""
-
-    file: str
-    made_by: str
+class ErrorsPicture(SphinxDirective):
+    """``.. errors-picture::`` - the error of a format by the size of the weight."""
 
     def run(self) -> list[nodes.Node]:
         """Return the drawing and its caption."""
-        path = RECORDS / self.file
-        self.env.note_dependency(str(path))
         self.env.note_dependency(__file__)
-        if not path.exists():
-            raise self.error(f"docs/records/{self.file} is missing: run {self.made_by}")
-        drawing, caption = self.draw(json.loads(path.read_text(encoding="utf-8")))
-        figure = nodes.figure(classes=["chart"])
-        figure += nodes.raw("", drawing, format="html")
-        figure += nodes.caption(caption, caption)
-        return [figure]
+        data = recorded(self, "curves.json", "python -m tools.curves")
+        w = data["weights"]
+        caption = (
+            f"{w['count']:,} weights of deviation {w['deviation']} (seed {w['seed']}), classes of size, six in a "
+            "decade. Both axes are logarithmic."
+        )
+        return [figure("chart", self._curves(data), caption)]
 
-    def draw(self, data: Any) -> tuple[str, str]:
-        """Return the drawing and the caption."""
-        raise NotImplementedError
-
-
-class ErrorsPicture(Chart):
-    """``.. errors-picture::`` - the error of a format by the size of the weight."""
-
-    file, made_by = "curves.json", "python -m tools.curves"
-
-    def draw(self, data: Any) -> tuple[str, str]:
+    def _curves(self, data: Any) -> str:
         """Return the curves, each with its name at its left end."""
         points = {f["format"]: f["points"] for f in data["formats"]}
         sizes = [x for line in points.values() for x, _ in line]
@@ -95,12 +79,7 @@ class ErrorsPicture(Chart):
         for name, (at, aside, below, anchor) in LABELS.items():
             a, b = min(points[name], key=lambda p: abs(math.log(p[0] / at)))
             parts.append(text(x(a) + aside, y(b) + below, name, anchor, f"name {name}"))
-        w = data["weights"]
-        caption = (
-            f"{w['count']:,} weights of deviation {w['deviation']} (seed {w['seed']}), classes of size, six in a "
-            "decade. Both axes are logarithmic."
-        )
-        return svg(bottom + 52, "Error by size of the weight, one line a format", parts), caption
+        return svg(bottom + 52, "Error by size of the weight, one line a format", parts)
 
 
 LABELS = {
@@ -122,24 +101,23 @@ def _grid(x: Scale, y: Scale, across: Sequence[float], up: Sequence[float]) -> I
         yield text(x.start - 6, y(value) + 4, f"{value:.0e}".replace("e-0", "e-"), "end")
 
 
-class SpeedPicture(Chart):
+class SpeedPicture(SphinxDirective):
     """``.. speed-picture:: KIND`` - our time over the fastest peer's; KIND is ``streams``, ``casts`` or ``blocks``."""
 
     required_arguments = 1
 
-    @property
-    def file(self) -> str:  # type: ignore[override]
-        """The record."""
-        return "bench_blocks.json" if self.arguments[0] == "blocks" else "bench.json"
-
-    @property
-    def made_by(self) -> str:  # type: ignore[override]
-        """The session that writes it."""
-        return "nox -s " + self.file.removesuffix(".json")
-
-    def draw(self, data: Any) -> tuple[str, str]:
-        """Return a line for each kind of work and a mark for each size."""
+    def run(self) -> list[nodes.Node]:
+        """Return the drawing and its caption."""
+        self.env.note_dependency(__file__)
         kind = self.arguments[0]
+        session = "bench_blocks" if kind == "blocks" else "bench"
+        data = recorded(self, f"{session}.json", f"nox -s {session}")
+        peer = "ggml's C where it was built" if kind == "blocks" else "the fastest peer"
+        caption = f"Our time over that of {peer}, one thread: to the left of 1 ours is faster. The axis is logarithmic."
+        return [figure("chart", self._marks(kind, data), caption)]
+
+    def _marks(self, kind: str, data: Any) -> str:
+        """Return a line for each kind of work and a mark for each size."""
         ratios: dict[str, list[tuple[str, float]]] = {}
         chosen = {r["name"] for r in data["rows"] if any(g["goal"] not in (0.5, 1.0) for g in r["goals"])}
         for row in data["rows"]:
@@ -158,11 +136,7 @@ class SpeedPicture(Chart):
             found = beside(row)
             if found is not None:
                 ratios.setdefault(label, []).append((mark, found))
-        return _tracks(ratios, LEGENDS["blocks" if kind == "blocks" else "sizes"]), self._caption(kind)
-
-    def _caption(self, kind: str) -> str:
-        peer = "ggml's C where it was built" if kind == "blocks" else "the fastest peer"
-        return f"Our time over that of {peer}, one thread: to the left of 1 ours is faster. The axis is logarithmic."
+        return _tracks(ratios, LEGENDS["blocks" if kind == "blocks" else "sizes"])
 
 
 LEGENDS = {

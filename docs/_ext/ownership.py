@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from docutils import nodes
+from records import figure
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
@@ -138,39 +139,22 @@ def chain() -> str:
     return "\n".join([head, *parts, "</svg>"])
 
 
-class _Picture(SphinxDirective):
-    caption: str
-
-    def drawing(self) -> str:
-        """Return the SVG."""
-        raise NotImplementedError
+class OwnershipPicture(SphinxDirective):
+    """The rules."""
 
     def run(self) -> list[nodes.Node]:
         """Return the drawing and its caption."""
-        figure = nodes.figure(classes=["ownership"])
-        figure += nodes.raw("", self.drawing(), format="html")
-        figure += nodes.caption(self.caption, self.caption)
-        return [figure]
+        caption = "Where a tensor came from says who owns it. Views are operations too."
+        return [figure("ownership", ownership(), caption)]
 
 
-class OwnershipPicture(_Picture):
-    """The rules."""
-
-    caption = "Where a tensor came from says who owns it. Views are operations too."
-
-    def drawing(self) -> str:
-        """Return the SVG."""
-        return ownership()
-
-
-class ChainPicture(_Picture):
+class ChainPicture(SphinxDirective):
     """The chart."""
 
-    caption = f"Distinct buffers that {STEPS} operations of one size have used, each on the result of the last."
-
-    def drawing(self) -> str:
-        """Return the SVG."""
-        return chain()
+    def run(self) -> list[nodes.Node]:
+        """Return the drawing and its caption."""
+        caption = f"Distinct buffers that {STEPS} operations of one size have used, each on the result of the last."
+        return [figure("ownership", chain(), caption)]
 
 
 def setup(app: Sphinx) -> dict[str, bool]:

@@ -5,15 +5,13 @@ The drawing is SVG inside the page, so it takes its colours from the theme: it r
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
 
 from docutils import nodes
-from records import RECORDS
+from records import figure, recorded
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
@@ -206,20 +204,13 @@ class WeightsPicture(SphinxDirective):
 
     def run(self) -> list[nodes.Node]:
         """Return the drawing and its caption."""
-        path = RECORDS / "weights.json"
-        self.env.note_dependency(str(path))
-        if not path.exists():
-            raise self.error("docs/records/weights.json is missing: run nox -s weights")
-        data: Any = json.loads(path.read_text(encoding="utf-8"))
+        data = recorded(self, "weights.json", "nox -s weights")
         chosen = [f for f in data["formats"] if f["common"]]
         points = [Point(f["format"], f["bits_per_weight"], f["common"]["relative_rmse"]) for f in chosen]
         caption = (
             f"{chosen[0]['common']['weights']:,} weights of {data['source']}: the matrices that every format fits."
         )
-        figure = nodes.figure(classes=["weights"])
-        figure += nodes.raw("", draw(points), format="html")
-        figure += nodes.caption(caption, caption)
-        return [figure]
+        return [figure("weights", draw(points), caption)]
 
 
 def setup(app: Sphinx) -> dict[str, bool]:

@@ -22,6 +22,23 @@ Cell: TypeAlias = str | nodes.Node
 Table: TypeAlias = tuple[str, Sequence[str], Iterable[Sequence[Cell]]]
 
 
+def recorded(directive: SphinxDirective, file: str, made_by: str) -> Any:
+    """Return a record; the page depends on it, and one that is missing stops the build."""
+    path = RECORDS / file
+    directive.env.note_dependency(str(path))
+    if not path.exists():
+        raise directive.error(f"docs/records/{file} is missing: run {made_by}")
+    return json.loads(path.read_text(encoding="utf-8"))
+
+
+def figure(look: str, drawing: str, caption: str) -> nodes.figure:
+    """Return a drawing in SVG and its caption; ``look`` is a class of the style sheet."""
+    made = nodes.figure(classes=[look])
+    made += nodes.raw("", drawing, format="html")
+    made += nodes.caption(caption, caption)
+    return made
+
+
 def clause_reference(clause: str) -> nodes.Node:
     """Return a link to a clause of the specification."""
     reference = addnodes.pending_xref(
@@ -81,17 +98,13 @@ def _line(cells: Sequence[Cell]) -> nodes.row:
 class Record(SphinxDirective):
     """Base of the directives: read the record, note the dependency, show its facts and its tables."""
 
-    file: ClassVar[str]
+    file: str
     look: ClassVar[str] = ""
 
     def run(self) -> list[nodes.Node]:
         """Return the nodes of the directive."""
-        path = RECORDS / self.file
-        self.env.note_dependency(str(path))
         self.env.note_dependency(__file__)
-        if not path.exists():
-            raise self.error(f"docs/records/{self.file} is missing: run the nox session that writes it")
-        data = json.loads(path.read_text(encoding="utf-8"))
+        data = recorded(self, self.file, "the nox session that writes it")
         found: list[nodes.Node] = [nodes.paragraph("", self._facts(data))]
         found += [render(*table, self.look) for table in self._tables(data)]
         return found
@@ -282,10 +295,10 @@ class Behind(Record):
 
     required_arguments = 1
 
-    @property
-    def file(self) -> str:  # type: ignore[override]
-        """The record."""
-        return str(self.arguments[0])
+    def run(self) -> list[nodes.Node]:
+        """Return the nodes of the directive, for the record that the page names."""
+        self.file = self.arguments[0]
+        return super().run()
 
     def _facts(self, data: Any) -> str:
         return f"{len(self._lines(data))} of {len(data['rows'])} rows."
