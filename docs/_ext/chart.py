@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from docutils import nodes
-from records import figure, recorded
+from records import figure, named_goals, recorded
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
@@ -119,7 +119,7 @@ class SpeedPicture(SphinxDirective):
     def _marks(self, kind: str, data: Any) -> str:
         """Return a line for each kind of work and a mark for each size."""
         ratios: dict[str, list[tuple[str, float]]] = {}
-        chosen = {r["name"] for r in data["rows"] if any(g["goal"] not in (0.5, 1.0) for g in r["goals"])}
+        chosen = named_goals(data)
         for row in data["rows"]:
             name = row["name"]
             arrow = " -> " in name

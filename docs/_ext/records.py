@@ -249,6 +249,11 @@ class Faults(Record):
         yield "Planted faults", ["fault", "in", "clause", "what is wrong", "first test that saw it"], rows
 
 
+def named_goals(data: Any) -> set[str]:
+    """Return the names of the rows of a bench record with a goal of their own; 0.5 and 1 are what any row has."""
+    return {r["name"] for r in data["rows"] for g in r["goals"] if g["goal"] not in (0.5, 1.0)}
+
+
 class Speed(Record):
     """``.. speed-table:: KIND`` - ratios to the peers; KIND is ``goals`` (rows with a goal) or ``casts``."""
 
@@ -264,7 +269,7 @@ class Speed(Record):
         )
 
     def _tables(self, data: Any) -> Iterable[Table]:
-        named = {r["name"] for r in data["rows"] for g in r["goals"] if g["goal"] not in (0.5, 1.0)}
+        named = named_goals(data)
         for n in dict.fromkeys(r["n"] for r in data["rows"]):
             rows = [r for r in data["rows"] if r["n"] == n and (r["name"] in named) == (self.arguments[0] == "goals")]
             header = ["work", "ns per item", "against", "its ns per item", "ratio", "±", "goal", "of memcpy"]
