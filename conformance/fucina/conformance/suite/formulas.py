@@ -35,7 +35,6 @@ __all__ = [
     "normalize",
     "normalize_gradient",
     "order",
-    "ravelled",
     "repeated_sum",
     "row_gradient",
     "scale",
@@ -262,9 +261,3 @@ def cosine_gradients(x: Values, y: Values, axis: int, eps: float, g: Values) -> 
     one = np.where(p > least, _mul(g, _sub(_div(y, d), _div(_mul(c, x), sx))), _mul(g, _div(y, d)))
     two = np.where(p > least, _mul(g, _sub(_div(x, d), _div(_mul(c, y), sy))), _mul(g, _div(x, d)))
     return one, two
-
-
-def ravelled(values: Values) -> list[float]:
-    """Return the values in row-major order."""
-    found: list[float] = values.reshape(-1).tolist()
-    return found

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -19,7 +19,6 @@ from fucina.spec.errors import FucinaError
 __all__ = [
     "BLOCKS",
     "NAMES",
-    "all_bits",
     "bits",
     "check",
     "constant",
@@ -73,15 +72,6 @@ def bits(tensor: Any) -> Bits:
     out = np.empty(math.prod(tensor.shape), STORAGE[tensor.dtype])
     tensor.as_raw_tensor().copy_to(out)
     return out.view(PATTERN[tensor.dtype]).reshape(tensor.shape)
-
-
-def all_bits(tensors: Iterable[Any]) -> list[bytes]:
-    """Return the elements of tensors, which end."""
-    found = []
-    for tensor in tensors:
-        found.append(bits(tensor).tobytes())
-        tensor.deinit()
-    return found
 
 
 def check(tensor: Any, wanted: Any, what: str, clause_id: str, dtype: DType | None = None) -> None:
