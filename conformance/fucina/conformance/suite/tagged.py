@@ -11,13 +11,12 @@ import numpy.typing as npt
 
 from fucina.conformance.compare import PATTERN, assert_bits
 from fucina.conformance.suite import exact
-from fucina.conformance.suite.casts import STORAGE
+from fucina.conformance.suite.casts import SCALARS, STORAGE
 from fucina.conformance.suite.counters import seen
-from fucina.spec import GEOMETRY, DType, DTypeKind
+from fucina.spec import DType
 from fucina.spec.errors import FucinaError
 
 __all__ = [
-    "BLOCKS",
     "NAMES",
     "bits",
     "check",
@@ -33,7 +32,6 @@ __all__ = [
 Bits = npt.NDArray[Any]
 
 NAMES = ("a", "b", "c", "d", "e", "f", "g", "h")
-BLOCKS = tuple(d for d in DType if GEOMETRY[d].kind is DTypeKind.block_quantized)
 
 
 def type_of(impl: Any, dtype: DType, rank: int, tags: Sequence[str] | None = None) -> Any:
@@ -114,7 +112,7 @@ def state(ctx: Any, *tensors: Any) -> list[object]:
             found.append(
                 (raw.buffer.refs, raw.buffer.generation, tensor.scope_owned, tensor.requires_grad, repr(tensor))
             )
-            if GEOMETRY[tensor.dtype].kind is not DTypeKind.block_quantized:
+            if tensor.dtype in SCALARS:
                 found.append(bits(tensor).tobytes())
         except FucinaError as error:
             found.append(type(error).__name__)

@@ -15,9 +15,10 @@ import pytest
 
 from fucina.conformance import clause
 from fucina.conformance.compare import PATTERN, assert_bits, assert_raises
+from fucina.conformance.suite.blocks import FORMATS, sizes
 from fucina.conformance.suite.casts import SCALARS, STORAGE
-from fucina.conformance.suite.tagged import BLOCKS, bits, constant, f32, held, pattern_noise
-from fucina.spec import GEOMETRY, DType
+from fucina.conformance.suite.tagged import bits, constant, f32, held, pattern_noise
+from fucina.spec import DType
 from fucina.spec.errors import (
     DTypeMismatch,
     ExportRefused,
@@ -106,10 +107,9 @@ def test_the_only_element_of_any_layout(impl: Any, ctx: Any) -> None:
 
 
 @clause("FACADE-LOOK-1")
-@pytest.mark.parametrize("dtype", BLOCKS, ids=lambda d: d.name)
+@pytest.mark.parametrize("dtype", FORMATS, ids=lambda d: d.name)
 def test_looking_at_blocks(impl: Any, ctx: Any, dtype: DType) -> None:
-    n, size = GEOMETRY[dtype].block_size, GEOMETRY[dtype].byte_size
-    assert n is not None
+    n, size = sizes(dtype)
     with impl.Tensor("r", "d", dtype=dtype).from_blocks(ctx, (2, n), bytes(2 * size)) as w:
         assert (w.shape, w.dim("d"), len(w), w.requires_grad, w.scope_owned) == ((2, n), n, 2, False, False)
         assert w.data_const().shape == (2,)
@@ -305,8 +305,7 @@ def test_constants_are_copied_by_value(impl: Any, ctx: Any, dtype: DType) -> Non
     if dtype in SCALARS:
         made = constant(impl, ctx, dtype, pattern_noise(dtype, (2, 3)))
     else:
-        n, size = GEOMETRY[dtype].block_size, GEOMETRY[dtype].byte_size
-        assert n is not None
+        n, size = sizes(dtype)
         made = impl.Tensor("a", "b", dtype=dtype).from_blocks(ctx, (2, n), bytes(i % 251 for i in range(2 * size)))
     before = ctx.rt.buffers.outstanding_buffers()
     for again in (copy.copy(made), copy.deepcopy(made), pickle.loads(pickle.dumps(made))):

@@ -15,9 +15,10 @@ from fucina.conformance import clause
 from fucina.conformance.compare import PATTERN, assert_bits, assert_raises
 from fucina.conformance.strategies import patterns
 from fucina.conformance.suite import exact
+from fucina.conformance.suite.blocks import FORMATS, sizes
 from fucina.conformance.suite.casts import SCALARS, STORAGE, scalar_form
-from fucina.conformance.suite.tagged import BLOCKS, bits, constant, held, state, type_of
-from fucina.spec import GEOMETRY, DType
+from fucina.conformance.suite.tagged import bits, constant, held, state, type_of
+from fucina.spec import DType
 from fucina.spec.errors import (
     DTypeMismatch,
     InvalidDataLength,
@@ -314,11 +315,9 @@ def test_values_are_rounded_once(impl: Any, ctx: Any) -> None:
 
 
 @clause("FACADE-NEW-8", "SHAPE-COUNT-2")
-@pytest.mark.parametrize("dtype", BLOCKS, ids=lambda d: d.name)
+@pytest.mark.parametrize("dtype", FORMATS, ids=lambda d: d.name)
 def test_blocks(impl: Any, ctx: Any, dtype: DType) -> None:
-    geometry = GEOMETRY[dtype]
-    n, size = geometry.block_size, geometry.byte_size
-    assert n is not None
+    n, size = sizes(dtype)
     kind = impl.Tensor("row", "d", dtype=dtype)
     payload = bytearray(i % 251 for i in range(6 * size))
     structs = np.frombuffer(bytes(payload), impl.dtype.storage(dtype))

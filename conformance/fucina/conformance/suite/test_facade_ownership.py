@@ -13,8 +13,9 @@ import pytest
 
 from fucina.conformance import clause
 from fucina.conformance.compare import assert_raises
-from fucina.conformance.suite.tagged import BLOCKS, bits, f32, held, state
-from fucina.spec import GEOMETRY, DType
+from fucina.conformance.suite.blocks import FORMATS, sizes
+from fucina.conformance.suite.tagged import bits, f32, held, state
+from fucina.spec import DType
 from fucina.spec.errors import (
     DTypeMismatch,
     LeakedBuffers,
@@ -134,10 +135,9 @@ def test_constructors_give_to_the_caller(impl: Any, ctx: Any, name: str) -> None
 
 
 @clause("FACADE-OWN-2")
-@pytest.mark.parametrize("dtype", BLOCKS, ids=lambda d: d.name)
+@pytest.mark.parametrize("dtype", FORMATS, ids=lambda d: d.name)
 def test_constructors_of_blocks_give_to_the_caller(impl: Any, ctx: Any, dtype: DType) -> None:
-    n, size = GEOMETRY[dtype].block_size, GEOMETRY[dtype].byte_size
-    assert n is not None
+    n, size = sizes(dtype)
     kind = impl.Tensor("r", "d", dtype=dtype)
     with ctx.exec_scope():
         for make in (kind.from_blocks, kind.from_borrowed_blocks):

@@ -11,11 +11,12 @@ import pytest
 
 from fucina.conformance import clause
 from fucina.conformance.compare import PATTERN, assert_bits, assert_raises
+from fucina.conformance.suite.blocks import FORMATS, sizes
 from fucina.conformance.suite.casts import SCALARS
 from fucina.conformance.suite.pace import Note, scaled
-from fucina.conformance.suite.tagged import BLOCKS, bits, constant, f32, held, pattern_noise, state
+from fucina.conformance.suite.tagged import bits, constant, f32, held, pattern_noise, state
 from fucina.conformance.suite.views import view_of
-from fucina.spec import GEOMETRY, DType
+from fucina.spec import DType
 from fucina.spec.errors import (
     EmptySelection,
     IndexOutOfBounds,
@@ -339,10 +340,9 @@ def test_either_may_end_first(impl: Any, ctx: Any) -> None:
 
 
 @clause("FACADE-VIEW-1", "FACADE-VIEW-2", "POLICY-BRANCH-1")
-@pytest.mark.parametrize("dtype", BLOCKS, ids=lambda d: d.name)
+@pytest.mark.parametrize("dtype", FORMATS, ids=lambda d: d.name)
 def test_blocks_have_no_views(impl: Any, ctx: Any, dtype: DType) -> None:
-    n, size = GEOMETRY[dtype].block_size, GEOMETRY[dtype].byte_size
-    assert n is not None
+    n, size = sizes(dtype)
     with impl.Tensor("r", "c", dtype=dtype).from_blocks(ctx, (2, n), bytes(2 * size)) as w:
         before = held(ctx), w.as_raw_tensor().buffer.refs
         for call in (

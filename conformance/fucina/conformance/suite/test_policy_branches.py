@@ -11,9 +11,10 @@ import pytest
 
 from fucina.conformance import clause
 from fucina.conformance.compare import assert_raises
+from fucina.conformance.suite.blocks import FORMATS, sizes
 from fucina.conformance.suite.casts import INTEGERS, SCALARS, STORAGE
 from fucina.conformance.suite.exact import REAL
-from fucina.conformance.suite.tagged import BLOCKS, constant, pattern_noise, state
+from fucina.conformance.suite.tagged import constant, pattern_noise, state
 from fucina.spec import GEOMETRY, DType
 from fucina.spec.errors import DTypeMismatch, InvalidDType
 
@@ -30,7 +31,7 @@ TABLE: dict[str, tuple[DType, ...]] = {
     **dict.fromkeys(("reshape", "flatten", "contiguous", "narrow", "permute", "transpose"), SCALARS),
     **dict.fromkeys(("broadcast_to", "split", "merge"), SCALARS),
     **dict.fromkeys(("variable", "variable_from_slice", "backward", "grad", "grad_view", "zero_grad"), SMALL),
-    **dict.fromkeys(("from_blocks", "from_borrowed_blocks"), BLOCKS),
+    **dict.fromkeys(("from_blocks", "from_borrowed_blocks"), FORMATS),
     **dict.fromkeys(("arange", "linspace", "eye", "one_hot", "rand", "uniform"), F32),
     **dict.fromkeys(("randn", "normal", "gumbel", "bernoulli"), F32),
     **dict.fromkeys(("randint", "randperm"), (DType.i64,)),
@@ -60,8 +61,7 @@ def _tensor(impl: Any, ctx: Any, dtype: DType) -> Any:
     if dtype in SCALARS:
         array = np.ones((2, 3), np.uint8) if dtype is DType.bool else pattern_noise(dtype, (2, 3)) | 1
         return constant(impl, ctx, dtype, array)
-    n, size = GEOMETRY[dtype].block_size, GEOMETRY[dtype].byte_size
-    assert n is not None
+    n, size = sizes(dtype)
     return impl.Tensor("a", "b", dtype=dtype).constant(ctx, ctx.from_storage_slice((2, n), bytes(2 * size), dtype))
 
 

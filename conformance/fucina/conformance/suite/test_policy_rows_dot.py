@@ -15,12 +15,12 @@ from fucina.conformance import clause
 from fucina.conformance.compare import PATTERN, assert_bits, assert_raises
 from fucina.conformance.strategies import patterns
 from fucina.conformance.suite import exact, formulas
-from fucina.conformance.suite.blocks import gaussian
+from fucina.conformance.suite.blocks import FORMATS, gaussian, sizes
 from fucina.conformance.suite.casts import INTEGERS, SCALARS
 from fucina.conformance.suite.exact import REAL
 from fucina.conformance.suite.pace import Note, scaled
-from fucina.conformance.suite.tagged import BLOCKS, bits, check, constant, f32, pattern_noise, state
-from fucina.spec import GEOMETRY, DType
+from fucina.conformance.suite.tagged import bits, check, constant, f32, pattern_noise, state
+from fucina.spec import DType
 from fucina.spec.errors import (
     DTypeMismatch,
     EmptySelection,
@@ -81,10 +81,9 @@ def _raw(ctx: Any, dtype: DType, codes: Any) -> Any:
 
 
 @clause("POLICY-ROWS-1", "BLOCK-DECODE-1", "POLICY-TO-1")
-@pytest.mark.parametrize("dtype", BLOCKS, ids=lambda d: d.name)
+@pytest.mark.parametrize("dtype", FORMATS, ids=lambda d: d.name)
 def test_rows_of_blocks(impl: Any, ctx: Any, dtype: DType) -> None:
-    n, size = GEOMETRY[dtype].block_size, GEOMETRY[dtype].byte_size
-    assert n is not None
+    n, size = sizes(dtype)
     payload = (np.abs(gaussian(4 * 2 * size)) * 60).astype(np.uint8).tobytes()
     values = impl.quant.dequantize(dtype, np.frombuffer(payload, impl.dtype.storage(dtype))).reshape(4, 2 * n)
     kind = impl.Tensor("row", "d", dtype=dtype)
