@@ -19,9 +19,7 @@ from fucina.conformance.suite.casts import INTEGERS, STORAGE
 from fucina.spec import DType
 
 __all__ = [
-    "REAL",
     "Values",
-    "accumulator",
     "add",
     "chain",
     "decode",
@@ -42,13 +40,7 @@ __all__ = [
 Values = npt.NDArray[Any]
 """Values of a tensor: f64 of whatever format, or Python integers."""
 
-REAL = (DType.f16, DType.bf16, DType.f32, DType.f64)
 BLOCK, LANES = 8192, 32
-
-
-def accumulator(dtype: DType) -> DType:
-    """Return the format in which floats of a dtype are computed (POLICY-SCALAR-1, POLICY-DOT-1, CONTEXT-SUM-2)."""
-    return DType.f64 if dtype is DType.f64 else DType.f32
 
 
 # -- one rounding

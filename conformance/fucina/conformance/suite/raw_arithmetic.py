@@ -14,7 +14,7 @@ from fucina.conformance.compare import PATTERN
 from fucina.conformance.suite.casts import INTEGERS, STORAGE, exact_value, number_of, round_to
 from fucina.spec import DType
 
-__all__ = ["ARITHMETIC", "REAL", "pointwise", "quiet_nan", "scaled", "tensor_of", "total", "wide"]
+__all__ = ["ARITHMETIC", "REAL", "accumulator", "pointwise", "quiet_nan", "scaled", "tensor_of", "total"]
 
 Bits = npt.NDArray[Any]
 
@@ -24,8 +24,8 @@ ARITHMETIC = (*REAL, *INTEGERS)
 _EXACT = {"add": operator.add, "sub": operator.sub, "mul": operator.mul, "div": operator.truediv}
 
 
-def wide(dtype: DType) -> DType:
-    """Return the dtype in which floats of a dtype are computed."""
+def accumulator(dtype: DType) -> DType:
+    """Return the dtype in which floats of a dtype are computed (POLICY-SCALAR-1, POLICY-DOT-1, CONTEXT-SUM-2)."""
     return DType.f64 if dtype is DType.f64 else DType.f32
 
 
@@ -57,8 +57,8 @@ def _rounded(dtype: DType, value: Fraction | float) -> int:
 
 def _narrowed(dtype: DType, value: Fraction | float) -> int:
     """Round to the wide dtype, then to the dtype itself."""
-    first = _rounded(wide(dtype), value)
-    return first if dtype is wide(dtype) else _rounded(dtype, exact_value(wide(dtype), first))
+    first = _rounded(accumulator(dtype), value)
+    return first if dtype is accumulator(dtype) else _rounded(dtype, exact_value(accumulator(dtype), first))
 
 
 def pointwise(name: str, dtype: DType, a: int, b: int) -> int:
@@ -74,7 +74,7 @@ def scaled(dtype: DType, a: int, factor: float) -> int:
     """Return the pattern of an element times a number (CONTEXT-SCALE-1)."""
     number = np.float64(factor).view(np.uint64)
     parameter = exact_value(DType.f64, int(number))
-    parameter = exact_value(wide(dtype), _rounded(wide(dtype), parameter))
+    parameter = exact_value(accumulator(dtype), _rounded(accumulator(dtype), parameter))
     return _narrowed(dtype, _operation("mul", exact_value(dtype, a), parameter))
 
 
@@ -85,9 +85,9 @@ def total(dtype: DType, patterns: Bits) -> Bits:
     if dtype is DType.bf16:
         values = (patterns.astype(np.uint32) << 16).view(np.float32)
     else:
-        values = patterns.view(STORAGE[dtype]).astype(STORAGE[wide(dtype)])
+        values = patterns.view(STORAGE[dtype]).astype(STORAGE[accumulator(dtype)])
     with np.errstate(all="ignore"):
-        found: Bits = np.array([_tree(values)]).view(PATTERN[wide(dtype)])
+        found: Bits = np.array([_tree(values)]).view(PATTERN[accumulator(dtype)])
     return found
 
 

@@ -13,6 +13,7 @@ from fucina.conformance.compare import PATTERN, assert_bits
 from fucina.conformance.suite import exact
 from fucina.conformance.suite.casts import SCALARS, STORAGE
 from fucina.conformance.suite.counters import seen
+from fucina.conformance.suite.raw_arithmetic import REAL
 from fucina.spec import DType
 from fucina.spec.errors import FucinaError
 
@@ -77,7 +78,7 @@ def check(tensor: Any, wanted: Any, what: str, clause_id: str, dtype: DType | No
     assert dtype is None or tensor.dtype is dtype, f"{clause_id}: {what}: {tensor.dtype}, expected {dtype}"
     dtype = tensor.dtype
     got, patterns = bits(tensor), exact.encode(dtype, wanted)
-    nan = "any" if dtype in exact.REAL else "exact"
+    nan = "any" if dtype in REAL else "exact"
     assert_bits(got, np.array(patterns, order="C"), nan=nan, dtype=dtype, what=what, clause=clause_id)
     tensor.deinit()
 
@@ -88,7 +89,7 @@ def pattern_noise(dtype: DType, shape: Sequence[int], seed: int = 0) -> Bits:
     count = math.prod(shape)
     if dtype is DType.bool:
         found: Bits = draw.integers(0, 2, count, np.uint8)
-    elif dtype in exact.REAL:
+    elif dtype in REAL:
         values = draw.standard_normal(count) * 2.0 ** draw.integers(-3, 4, count)
         found = exact.encode(dtype, np.array([exact.rounded(dtype, v) for v in values.tolist()]))
     else:

@@ -15,7 +15,8 @@ import numpy as np
 from hypothesis import strategies as st
 
 from fucina.conformance.compare import is_nan
-from fucina.conformance.suite.exact import REAL, encode
+from fucina.conformance.suite.exact import encode
+from fucina.conformance.suite.raw_arithmetic import REAL
 from fucina.conformance.suite.tagged import bits, held
 from fucina.spec import DType
 from fucina.spec.errors import FucinaError

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from fucina.conformance.suite.raw_arithmetic import REAL
 from fucina.spec import DType
 
 __all__ = ["tagged"]
@@ -15,7 +16,6 @@ __all__ = ["tagged"]
 Call = Callable[..., Any]
 NUMBERS = [1e-45, 0.1, 2.0**-140, -3.0, 1.7, -(2.0**-133), 0.3, 1e-42, 11.0, -0.7, 2.0**-127, 0.9]
 SHAPE = (3, 4)
-FLOATS = (DType.f16, DType.bf16, DType.f32, DType.f64)
 
 
 def tagged(impl: Any) -> dict[str, Call]:
@@ -31,7 +31,7 @@ def tagged(impl: Any) -> dict[str, Call]:
         "tensors with tags, an operation of one's own": partial(_custom, impl, ctx),
         "tensors with tags, consumed": partial(_consumed, impl, ctx),
     }
-    for dtype in FLOATS:
+    for dtype in REAL:
         found[f"tensors with tags, operations of {dtype.name}"] = partial(_operations, impl, ctx, dtype)
         found[f"tensors with tags, views of {dtype.name}"] = partial(_views, impl, ctx, dtype)
     return found
@@ -57,8 +57,8 @@ def _made(impl: Any, ctx: Any) -> tuple[Any, ...]:
     with impl.Tensor().scalar(ctx, 1e-45) as scalar:
         look += (scalar.item(), float(scalar))
     return look + _arrays(
-        *(impl.Tensor("n", dtype=dtype).from_slice(ctx, (2,), [1e-45, 0.1]) for dtype in FLOATS),
-        *(impl.Tensor("n", dtype=dtype).full(ctx, (2,), 0.1) for dtype in FLOATS),
+        *(impl.Tensor("n", dtype=dtype).from_slice(ctx, (2,), [1e-45, 0.1]) for dtype in REAL),
+        *(impl.Tensor("n", dtype=dtype).full(ctx, (2,), 0.1) for dtype in REAL),
         line.variable_from_slice(ctx, (2,), [1e-45, 0.1]),
         line.from_borrowed_slice(ctx, (2,), np.array([1, 3], np.uint32).view(np.float32)),
         line.from_borrowed_const_slice(ctx, (2,), np.array([1, 3], np.uint32).view(np.float32)),

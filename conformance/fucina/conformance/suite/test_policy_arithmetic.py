@@ -18,7 +18,7 @@ from fucina.conformance.strategies import patterns, profile_size, seeds
 from fucina.conformance.suite import environment as fpenv
 from fucina.conformance.suite import exact, formulas
 from fucina.conformance.suite.casts import INTEGERS, SCALARS, expected
-from fucina.conformance.suite.exact import REAL
+from fucina.conformance.suite.raw_arithmetic import ARITHMETIC, REAL
 from fucina.conformance.suite.tagged import bits, check, constant, f32, pattern_noise, state
 from fucina.spec import DType
 from fucina.spec.errors import (
@@ -33,7 +33,6 @@ from fucina.spec.errors import (
 )
 
 NAMES = ("add", "sub", "mul", "div")
-ARITHMETIC = (*REAL, *INTEGERS)
 F32 = DType.f32
 each_arithmetic = pytest.mark.parametrize("dtype", ARITHMETIC, ids=lambda d: d.name)
 each_real = pytest.mark.parametrize("dtype", REAL, ids=lambda d: d.name)

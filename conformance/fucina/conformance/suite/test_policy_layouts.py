@@ -11,9 +11,9 @@ import pytest
 
 from fucina.conformance import clause
 from fucina.conformance.compare import assert_bits
-from fucina.conformance.suite.casts import INTEGERS, SCALARS, STORAGE
-from fucina.conformance.suite.exact import REAL
+from fucina.conformance.suite.casts import SCALARS, STORAGE
 from fucina.conformance.suite.pace import Note, scaled
+from fucina.conformance.suite.raw_arithmetic import ARITHMETIC, REAL
 from fucina.conformance.suite.tagged import bits, constant
 from fucina.conformance.suite.teams import program
 from fucina.conformance.suite.views import view_of
@@ -21,7 +21,7 @@ from fucina.spec import DType
 
 F32 = (DType.f32,)
 SMALL = (DType.f16, DType.bf16, DType.f32)
-SUMMED = (*REAL, *INTEGERS, DType.bool)
+SUMMED = (*ARITHMETIC, DType.bool)
 VIEWS = 500
 
 
@@ -36,9 +36,9 @@ class Operation:
 
 
 OPERATIONS = {
-    "add": Operation(lambda c, x, y: x.add(c, y), ("abc", "cb"), (*REAL, *INTEGERS)),
-    "sub": Operation(lambda c, x, y: x.sub(c, y), ("ab", "bad"), (*REAL, *INTEGERS)),
-    "mul": Operation(lambda c, x, y: x.mul(c, y), ("a", "b"), (*REAL, *INTEGERS)),
+    "add": Operation(lambda c, x, y: x.add(c, y), ("abc", "cb"), ARITHMETIC),
+    "sub": Operation(lambda c, x, y: x.sub(c, y), ("ab", "bad"), ARITHMETIC),
+    "mul": Operation(lambda c, x, y: x.mul(c, y), ("a", "b"), ARITHMETIC),
     "div": Operation(lambda c, x, y: x.div(c, y), ("abc", "abc"), REAL),
     "scale": Operation(lambda c, x: x.scale(c, 0.3), ("abc",), REAL),
     "add_scalar": Operation(lambda c, x: x.add_scalar(c, 0.3), ("abc",), REAL),

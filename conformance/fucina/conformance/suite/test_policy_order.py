@@ -14,7 +14,7 @@ from fucina.conformance import clause
 from fucina.conformance.compare import PATTERN, assert_bits, assert_raises
 from fucina.conformance.strategies import patterns
 from fucina.conformance.suite import exact, formulas
-from fucina.conformance.suite.exact import REAL
+from fucina.conformance.suite.raw_arithmetic import REAL
 from fucina.conformance.suite.tagged import bits, constant, f32, state
 from fucina.spec import DType
 from fucina.spec.errors import (

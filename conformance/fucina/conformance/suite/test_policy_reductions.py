@@ -16,14 +16,14 @@ from fucina.conformance.compare import PATTERN, assert_raises
 from fucina.conformance.strategies import patterns, profile_size
 from fucina.conformance.suite import exact, formulas
 from fucina.conformance.suite.casts import INTEGERS, STORAGE
-from fucina.conformance.suite.exact import REAL
 from fucina.conformance.suite.pace import Note, scaled
+from fucina.conformance.suite.raw_arithmetic import ARITHMETIC, REAL, accumulator
 from fucina.conformance.suite.raw_arithmetic import total as fast_total
 from fucina.conformance.suite.tagged import bits, check, constant, f32, pattern_noise, state
 from fucina.spec import DType
 from fucina.spec.errors import EmptySelection, InvalidTag
 
-SUMMED = (*REAL, *INTEGERS, DType.bool)
+SUMMED = (*ARITHMETIC, DType.bool)
 F32 = DType.f32
 
 
@@ -34,7 +34,7 @@ def ctx(impl: Any) -> Any:
 
 
 def result_dtype(dtype: DType) -> DType:
-    return exact.accumulator(dtype) if dtype in REAL else DType.i64
+    return accumulator(dtype) if dtype in REAL else DType.i64
 
 
 # -- every set of axes

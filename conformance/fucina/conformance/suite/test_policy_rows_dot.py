@@ -17,8 +17,8 @@ from fucina.conformance.strategies import patterns
 from fucina.conformance.suite import exact, formulas
 from fucina.conformance.suite.blocks import FORMATS, gaussian, sizes
 from fucina.conformance.suite.casts import INTEGERS, SCALARS
-from fucina.conformance.suite.exact import REAL
 from fucina.conformance.suite.pace import Note, scaled
+from fucina.conformance.suite.raw_arithmetic import REAL, accumulator
 from fucina.conformance.suite.tagged import bits, check, constant, f32, pattern_noise, state
 from fucina.spec import DType
 from fucina.spec.errors import (
@@ -168,7 +168,7 @@ def test_the_chain_is_fused_and_in_order(impl: Any, ctx: Any, dtype: DType) -> N
     k = 64
     a, b = pattern_noise(dtype, (3, k), 1), pattern_noise(dtype, (k, 3), 2)
     x, y = exact.decode(dtype, a), exact.decode(dtype, b)
-    wide = exact.accumulator(dtype)
+    wide = accumulator(dtype)
     wanted = formulas.dot(wide, x, y, 1, 0)  # before the last rounding
     twice = np.array([[_unfused(wide, row, column) for column in y.T.tolist()] for row in x.tolist()])
     turned = formulas.dot(wide, x[:, ::-1], y[::-1], 1, 0)

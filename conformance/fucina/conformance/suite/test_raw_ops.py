@@ -20,7 +20,7 @@ from fucina.conformance.suite import environment as fpenv
 from fucina.conformance.suite.casts import INTEGERS, SCALARS, exact_value, expected, round_to
 from fucina.conformance.suite.pace import Note
 from fucina.conformance.suite.pace import scaled as paced
-from fucina.conformance.suite.raw_arithmetic import ARITHMETIC, REAL, pointwise, scaled, tensor_of, total, wide
+from fucina.conformance.suite.raw_arithmetic import ARITHMETIC, REAL, accumulator, pointwise, scaled, tensor_of, total
 from fucina.spec import DType
 
 OPERATIONS = ("add", "sub", "mul", "div")
@@ -214,7 +214,7 @@ def test_sums(ctx: Any, dtype: DType) -> None:
         codes = _codes(dtype, n, n)
         with tensor_of(ctx, dtype, codes) as x:
             result = ctx.sum(x)
-            wanted = wide(dtype) if dtype in REAL else DType.i64
+            wanted = accumulator(dtype) if dtype in REAL else DType.i64
             assert (result.dtype, tuple(result.shape), result.buffer.refs) == (wanted, (1,), 1)
             compare(bits(result), total(dtype, codes), wanted, f"{n} of {dtype.name}", "CONTEXT-SUM-1")
 
