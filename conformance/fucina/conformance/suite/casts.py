@@ -16,6 +16,7 @@ __all__ = [
     "INTEGERS",
     "SCALARS",
     "STORAGE",
+    "VALUE_TYPES",
     "bits_of",
     "cast",
     "exact_value",
@@ -33,6 +34,8 @@ SCALARS = tuple(PATTERN)
 FLOAT_DTYPES = tuple(FLOATS)
 INTEGERS = (DType.u8, DType.u16, DType.i8, DType.i16, DType.i32, DType.i64)
 STORAGE: dict[DType, np.dtype[Any]] = {dtype: np.dtype(GEOMETRY[dtype].format) for dtype in SCALARS}
+VALUE_TYPES = {DType.bf16: "Bf16", DType.f8_e4m3: "F8E4M3", DType.f8_e5m2: "F8E5M2"}
+"""The types of elements that are no numbers of Python, by their names in an implementation."""
 
 
 def cast(impl: Any, source: DType, target: DType, patterns: Bits, **modes: bool) -> Bits:

@@ -11,7 +11,7 @@ import pytest
 
 from fucina.conformance import clause, vectors
 from fucina.conformance.compare import PATTERN, assert_raises, assert_same
-from fucina.conformance.suite.casts import SCALARS, STORAGE, bits_of
+from fucina.conformance.suite.casts import SCALARS, STORAGE, VALUE_TYPES, bits_of
 from fucina.conformance.suite.hostile import Posing
 from fucina.spec import DType, DTypeKind, FloatOp
 from fucina.spec.errors import InvalidDType
@@ -143,8 +143,7 @@ def test_scalar_and_storage_forms(impl: Any, dtype: DType) -> None:
     assert impl.dtype.storage(dtype) == STORAGE[dtype]
     assert impl.dtype.storage(dtype).isnative
     assert impl.dtype.scalar(dtype) is STORAGE[dtype].type, "DTYPE-STORAGE-1"
-    values = {DType.bf16: "Bf16", DType.f8_e4m3: "F8E4M3", DType.f8_e5m2: "F8E5M2"}
-    element = getattr(impl, values[dtype]) if dtype in values else STORAGE[dtype].type
+    element = getattr(impl, VALUE_TYPES[dtype]) if dtype in VALUE_TYPES else STORAGE[dtype].type
     assert impl.dtype.element(dtype) is element, "DTYPE-STORAGE-3"
 
 

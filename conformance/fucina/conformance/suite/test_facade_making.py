@@ -16,7 +16,7 @@ from fucina.conformance.compare import PATTERN, assert_bits, assert_raises
 from fucina.conformance.strategies import patterns
 from fucina.conformance.suite import exact
 from fucina.conformance.suite.blocks import FORMATS, sizes
-from fucina.conformance.suite.casts import SCALARS, STORAGE, scalar_form
+from fucina.conformance.suite.casts import SCALARS, STORAGE, VALUE_TYPES, scalar_form
 from fucina.conformance.suite.tagged import bits, constant, held, state, type_of
 from fucina.spec import DType
 from fucina.spec.errors import (
@@ -33,7 +33,6 @@ from fucina.spec.errors import (
 )
 
 each_scalar = pytest.mark.parametrize("dtype", SCALARS, ids=lambda d: d.name)
-VALUE_TYPES = {DType.bf16: "Bf16", DType.f8_e4m3: "F8E4M3", DType.f8_e5m2: "F8E5M2"}
 F32 = DType.f32
 
 

@@ -12,7 +12,7 @@ import pytest
 from fucina.conformance import clause
 from fucina.conformance.compare import assert_raises
 from fucina.conformance.suite.blocks import FORMATS, sizes
-from fucina.conformance.suite.casts import SCALARS, STORAGE
+from fucina.conformance.suite.casts import SCALARS, STORAGE, VALUE_TYPES
 from fucina.conformance.suite.raw_arithmetic import ARITHMETIC, REAL, accumulator
 from fucina.conformance.suite.tagged import constant, pattern_noise, state
 from fucina.spec import GEOMETRY, DType
@@ -50,9 +50,8 @@ TAKES = ("take_add_no_grad", "take_scale_no_grad")
 
 def _element(impl: Any, dtype: DType) -> Any:
     """Return a one as an element of a dtype; of a block dtype, any number."""
-    names = {DType.bf16: "Bf16", DType.f8_e4m3: "F8E4M3", DType.f8_e5m2: "F8E5M2"}
-    if dtype in names:
-        return getattr(impl, names[dtype]).from_f32(1.0)
+    if dtype in VALUE_TYPES:
+        return getattr(impl, VALUE_TYPES[dtype]).from_f32(1.0)
     return True if dtype is DType.bool else 1
 
 
