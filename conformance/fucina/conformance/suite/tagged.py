@@ -23,11 +23,13 @@ __all__ = [
     "check",
     "constant",
     "f32",
+    "gradient",
     "held",
     "leaf",
     "pattern_noise",
     "state",
     "type_of",
+    "watched",
 ]
 
 Bits = npt.NDArray[Any]
@@ -71,6 +73,16 @@ def bits(tensor: Any) -> Bits:
     out = np.empty(math.prod(tensor.shape), STORAGE[tensor.dtype])
     tensor.as_raw_tensor().copy_to(out)
     return out.view(PATTERN[tensor.dtype]).reshape(tensor.shape)
+
+
+def gradient(ctx: Any, leaf: Any) -> list[float] | None:
+    """Return a leaf's gradient, flat, or None."""
+    found = leaf.grad(ctx)
+    if found is None:
+        return None
+    values: list[float] = found.data_const().tolist()
+    found.deinit()
+    return values
 
 
 def check(tensor: Any, wanted: Any, what: str, clause_id: str, dtype: DType | None = None) -> None:
@@ -117,4 +129,15 @@ def state(ctx: Any, *tensors: Any) -> list[object]:
                 found.append(bits(tensor).tobytes())
         except FucinaError as error:
             found.append(type(error).__name__)
+    return found
+
+
+def watched(ctx: Any, *tensors: Any) -> list[object]:
+    """Return what can be seen of a context, of tensors and of their gradients."""
+    found = state(ctx, *tensors)
+    for tensor in tensors:
+        gradient = tensor.grad(ctx)
+        found.append(None if gradient is None else bits(gradient).tobytes())
+        if gradient is not None:
+            gradient.deinit()
     return found

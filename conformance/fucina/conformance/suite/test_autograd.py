@@ -12,7 +12,7 @@ import pytest
 from fucina.conformance import clause
 from fucina.conformance.compare import assert_raises
 from fucina.conformance.suite.counters import seen
-from fucina.conformance.suite.tagged import bits, f32, leaf, pattern_noise, state
+from fucina.conformance.suite.tagged import bits, f32, gradient, leaf, pattern_noise, state
 from fucina.spec import DType
 from fucina.spec.errors import (
     ActiveExecScopeRequired,
@@ -30,16 +30,6 @@ each_small = pytest.mark.parametrize("dtype", SMALL, ids=lambda d: d.name)
 def ctx(impl: Any) -> Any:
     with impl.ExecContext() as found:
         yield found
-
-
-def gradient(ctx: Any, leaf: Any) -> list[float] | None:
-    """Return a leaf's gradient, flat, or None."""
-    found = leaf.grad(ctx)
-    if found is None:
-        return None
-    values: list[float] = found.data_const().tolist()
-    found.deinit()
-    return values
 
 
 # -- leaves, and what tracks

@@ -11,8 +11,7 @@ import pytest
 
 from fucina.conformance import clause
 from fucina.conformance.compare import assert_bits, assert_raises
-from fucina.conformance.suite.tagged import f32, leaf, pattern_noise, state
-from fucina.conformance.suite.test_autograd import gradient
+from fucina.conformance.suite.tagged import f32, gradient, leaf, pattern_noise, state
 from fucina.spec import DType
 from fucina.spec.errors import (
     DTypeMismatch,

@@ -10,8 +10,7 @@ import pytest
 
 from fucina.conformance import clause
 from fucina.conformance.compare import assert_raises
-from fucina.conformance.suite.tagged import f32
-from fucina.conformance.suite.test_autograd import gradient
+from fucina.conformance.suite.tagged import f32, gradient
 from fucina.spec import DType
 from fucina.spec.errors import (
     SavedValueChanged,

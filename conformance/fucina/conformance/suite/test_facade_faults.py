@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from fucina.conformance import clause
-from fucina.conformance.suite.tagged import bits, state
+from fucina.conformance.suite.tagged import watched
 from fucina.conformance.suite.test_facade_ownership import (
     CONSTRUCTORS,
     OPERATIONS,
@@ -83,28 +83,20 @@ def survives(impl: Any, ctx: Any, call: Callable[[], Any], *tensors: Any) -> Non
             result.deinit()
         return int(internal.allocation_count() - start)
 
-    def watched() -> list[object]:
-        found = state(ctx, *tensors)
-        for tensor in tensors:
-            if tensor.requires_grad:
-                gradient = tensor.grad(ctx)
-                found.append(None if gradient is None else bits(gradient).tobytes())
-                if gradient is not None:
-                    gradient.deinit()
-        return found
-
     try:
         ctx.rt.buffers.max_cached_bytes = 0  # so that buffers are allocated too
         needed, failed = max(once(), once()), 0
         for n in range(1, needed + 1):
-            before = watched()
+            before = watched(ctx, *tensors)
             internal.fail_allocation(n)
             refused = _refused(once)  # the error is gone then, and the frames that it knows
             internal.fail_allocation(None)
             failed += refused
-            if refused and watched() != before:
+            if refused and watched(ctx, *tensors) != before:
                 gc.collect()
-                assert watched() == before, f"STORAGE-FAULT-1: allocation {n} of {needed} left something behind"
+                assert watched(ctx, *tensors) == before, (
+                    f"STORAGE-FAULT-1: allocation {n} of {needed} left something behind"
+                )
         assert failed or not needed
     finally:
         internal.fail_allocation(None)

@@ -13,7 +13,7 @@ import pytest
 from fucina.conformance import clause
 from fucina.conformance.compare import assert_raises
 from fucina.conformance.suite.hostile import Acting, Posing, renamed
-from fucina.conformance.suite.tagged import bits, f32, state
+from fucina.conformance.suite.tagged import bits, f32, state, watched
 from fucina.spec import DType
 from fucina.spec.errors import (
     ConcurrentUse,
@@ -217,10 +217,10 @@ def test_what_raises_has_changed_nothing(impl: Any, ctx: Any, name: str, grad: b
             for place in range(len(METHODS[name])):
                 for wrong in wrongs:
                     arguments = (*METHODS[name][:place], wrong, *METHODS[name][place + 1 :])
-                    before = _watched(ctx, x, y)
+                    before = watched(ctx, x, y)
                     result, refusal = _outcome(call(x, name, ctx, y, arguments))
                     if refusal is not None:
-                        assert _watched(ctx, x, y) == before, f"FACADE-CTX-1: {name}{arguments}: {refusal}"
+                        assert watched(ctx, x, y) == before, f"FACADE-CTX-1: {name}{arguments}: {refusal}"
                         continue
                     if name.startswith("take"):
                         x.deinit()
@@ -236,19 +236,8 @@ def _outcome(do: Callable[[], Any]) -> tuple[Any, str | None]:
     """Return what a call returned, or what it raised, which has to be a documented error or a TypeError."""
     try:
         return do(), None
-    except FucinaError as error:
+    except (FucinaError, TypeError) as error:
         return None, str(error)
-    except TypeError as error:
-        return None, str(error)
-
-
-def _watched(ctx: Any, *tensors: Any) -> list[object]:
-    found = state(ctx, *tensors)
-    for gradient in [t.grad(ctx) for t in tensors]:
-        found.append(None if gradient is None else bits(gradient).tolist())
-        if gradient is not None:
-            gradient.deinit()
-    return found
 
 
 # -- arguments that act when they are read
