@@ -174,7 +174,7 @@ def test_an_array_is_what_its_memory_is(impl: Any) -> None:
         if "blocks" in name:
             assert_raises(DTypeMismatch, "BLOCK-IN-1", partial(call, given), shows=("blocks",), what=name)
     out = np.full(2, 7, np.float32)
-    quantize = lambda: impl.quant.quantize(Q4, gaussian(64), out=renamed(out, _struct().dtype))  # noqa: E731
+    quantize = partial(impl.quant.quantize, Q4, gaussian(64), out=renamed(out, _struct().dtype))
     assert_raises(DTypeMismatch, "BLOCK-OUT-1", quantize, shows=("out",), out=out)
 
 

@@ -108,8 +108,8 @@ def test_the_context_of_a_constructor(impl: Any, ctx: Any, name: str) -> None:
     for dtype in (DType.f32, DType.i64, DType.q8_0):
         make = getattr(impl.Tensor("a", "b", dtype=dtype), name)
         for stranger in (None, 3, "ctx", impl.ExecContext, ctx.rt):
-            assert_raises(DTypeMismatch, "FACADE-CTX-1", lambda s=stranger, m=make: m(s, *CONSTRUCTORS[name]))  # type: ignore[misc]
-        assert_raises(UseAfterDeinit, "CONTEXT-LIFE-2", lambda m=make: m(gone, *CONSTRUCTORS[name]))  # type: ignore[misc]
+            assert_raises(DTypeMismatch, "FACADE-CTX-1", partial(make, stranger, *CONSTRUCTORS[name]))
+        assert_raises(UseAfterDeinit, "CONTEXT-LIFE-2", partial(make, gone, *CONSTRUCTORS[name]))
 
 
 # -- then the tensors, the dtypes, the tags
