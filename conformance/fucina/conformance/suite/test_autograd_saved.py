@@ -12,9 +12,7 @@ from fucina.conformance import clause
 from fucina.conformance.compare import assert_raises
 from fucina.conformance.suite.tagged import f32, gradient
 from fucina.spec import DType
-from fucina.spec.errors import (
-    SavedValueChanged,
-)
+from fucina.spec.errors import SavedValueChanged
 
 
 @pytest.fixture

@@ -31,76 +31,63 @@ def ctx(impl: Any) -> Any:
         yield found
 
 
-def constructors(impl: Any, ctx: Any) -> dict[str, Callable[[], Any]]:
-    """Return calls that construct, one for each constructor of a scalar dtype."""
-    kind, whole = impl.Tensor("d"), impl.Tensor("d", dtype=DType.i64)
-    source = np.ones(4, np.float32)
-    return {
-        "constant": lambda: kind.constant(ctx, ctx.ones((4,))),
-        "from_tensor": lambda: kind.from_tensor(ctx, ctx.ones((4,))),
-        "variable": lambda: kind.variable(ctx, ctx.ones((4,))),
-        "from_slice": lambda: kind.from_slice(ctx, (4,), source),
-        "variable_from_slice": lambda: kind.variable_from_slice(ctx, (4,), source),
-        "from_borrowed_slice": lambda: kind.from_borrowed_slice(ctx, (4,), source),
-        "from_borrowed_const_slice": lambda: kind.from_borrowed_const_slice(ctx, (4,), source),
-        "empty": lambda: kind.empty(ctx, (4,)),
-        "zeros": lambda: kind.zeros(ctx, (4,)),
-        "ones": lambda: kind.ones(ctx, (4,)),
-        "full": lambda: kind.full(ctx, (4,), 2),
-        "scalar": lambda: impl.Tensor().scalar(ctx, 2),
-        "arange": lambda: kind.arange(ctx, 0, 4),
-        "linspace": lambda: kind.linspace(ctx, 0, 4, 4),
-        "eye": lambda: impl.Tensor("a", "b").eye(ctx, 2),
-        "one_hot": lambda: impl.Tensor("a", "b").one_hot(ctx, [0, 1], 2),
-        "rand": lambda: kind.rand(ctx, (4,), 1),
-        "uniform": lambda: kind.uniform(ctx, (4,), 1, 0, 1),
-        "randn": lambda: kind.randn(ctx, (4,), 1),
-        "normal": lambda: kind.normal(ctx, (4,), 1, 0, 1),
-        "gumbel": lambda: kind.gumbel(ctx, (4,), 1),
-        "bernoulli": lambda: kind.bernoulli(ctx, (4,), 1, 0.5),
-        "randint": lambda: whole.randint(ctx, (4,), 1, 0, 9),
-        "randperm": lambda: whole.randperm(ctx, 4, 1),
-    }
+SOURCE = np.ones(4, np.float32)
+CONSTRUCTORS: dict[str, Callable[[Any, Any], Any]] = {
+    "constant": lambda impl, ctx: impl.Tensor("d").constant(ctx, ctx.ones((4,))),
+    "from_tensor": lambda impl, ctx: impl.Tensor("d").from_tensor(ctx, ctx.ones((4,))),
+    "variable": lambda impl, ctx: impl.Tensor("d").variable(ctx, ctx.ones((4,))),
+    "from_slice": lambda impl, ctx: impl.Tensor("d").from_slice(ctx, (4,), SOURCE),
+    "variable_from_slice": lambda impl, ctx: impl.Tensor("d").variable_from_slice(ctx, (4,), SOURCE),
+    "from_borrowed_slice": lambda impl, ctx: impl.Tensor("d").from_borrowed_slice(ctx, (4,), SOURCE),
+    "from_borrowed_const_slice": lambda impl, ctx: impl.Tensor("d").from_borrowed_const_slice(ctx, (4,), SOURCE),
+    "empty": lambda impl, ctx: impl.Tensor("d").empty(ctx, (4,)),
+    "zeros": lambda impl, ctx: impl.Tensor("d").zeros(ctx, (4,)),
+    "ones": lambda impl, ctx: impl.Tensor("d").ones(ctx, (4,)),
+    "full": lambda impl, ctx: impl.Tensor("d").full(ctx, (4,), 2),
+    "scalar": lambda impl, ctx: impl.Tensor().scalar(ctx, 2),
+    "arange": lambda impl, ctx: impl.Tensor("d").arange(ctx, 0, 4),
+    "linspace": lambda impl, ctx: impl.Tensor("d").linspace(ctx, 0, 4, 4),
+    "eye": lambda impl, ctx: impl.Tensor("a", "b").eye(ctx, 2),
+    "one_hot": lambda impl, ctx: impl.Tensor("a", "b").one_hot(ctx, [0, 1], 2),
+    "rand": lambda impl, ctx: impl.Tensor("d").rand(ctx, (4,), 1),
+    "uniform": lambda impl, ctx: impl.Tensor("d").uniform(ctx, (4,), 1, 0, 1),
+    "randn": lambda impl, ctx: impl.Tensor("d").randn(ctx, (4,), 1),
+    "normal": lambda impl, ctx: impl.Tensor("d").normal(ctx, (4,), 1, 0, 1),
+    "gumbel": lambda impl, ctx: impl.Tensor("d").gumbel(ctx, (4,), 1),
+    "bernoulli": lambda impl, ctx: impl.Tensor("d").bernoulli(ctx, (4,), 1, 0.5),
+    "randint": lambda impl, ctx: impl.Tensor("d", dtype=DType.i64).randint(ctx, (4,), 1, 0, 9),
+    "randperm": lambda impl, ctx: impl.Tensor("d", dtype=DType.i64).randperm(ctx, 4, 1),
+}
+"""A call of each constructor of a scalar dtype."""
 
-
-def operations(ctx: Any, x: Any, y: Any, c: Any) -> dict[str, Callable[[], Any]]:
-    """Return calls of every operation on f32 tensors: two of shape (2, 3) with tags a and b, one of (2,) with a."""
-    return {
-        **{name: partial(getattr(x, name), ctx, y) for name in ("add", "sub", "mul", "div")},
-        "scale": lambda: x.scale(ctx, 2.0),
-        "add_scalar": lambda: x.add_scalar(ctx, 2.0),
-        "to": lambda: x.to(ctx, DType.f32),
-        "dropout": lambda: x.dropout(ctx, 0.5, 1),
-        "sum": lambda: x.sum(ctx, "a"),
-        "mean": lambda: x.mean(ctx, "b"),
-        "sum_all": lambda: x.sum_all(ctx),
-        "get_rows": lambda: x.get_rows(ctx, [1, 0, 1]),
-        "dot": lambda: x.dot(ctx, c),
-        "reshape": lambda: x.reshape(ctx, (3, 2)),
-        "flatten": lambda: x.flatten(ctx, "f"),
-        "contiguous": lambda: x.contiguous(ctx),
-        "narrow": lambda: x.narrow(ctx, "b", 1, 2),
-        "permute": lambda: x.permute(ctx, ("b", "a")),
-        "transpose": lambda: x.transpose(ctx, "a", "b"),
-        "broadcast_to": lambda: x.broadcast_to(ctx, (2, 2, 3), ("n", "a", "b")),
-        "split": lambda: x.split(ctx, "b", (3, 1), ("p", "q")),
-        "merge": lambda: x.merge(ctx, ("a", "b"), "f"),
-        "nll_loss": lambda: x.nll_loss(ctx, [0, 2], "b"),
-        "l2_normalize": lambda: x.l2_normalize(ctx, "b"),
-        "cosine_similarity": lambda: x.cosine_similarity(ctx, y, "b"),
-    }
-
-
-CONSTRUCTORS = [
-    *("constant", "from_tensor", "variable", "from_slice", "variable_from_slice", "from_borrowed_slice"),
-    *("from_borrowed_const_slice", "empty", "zeros", "ones", "full", "scalar", "arange", "linspace", "eye", "one_hot"),
-    *("rand", "uniform", "randn", "normal", "gumbel", "bernoulli", "randint", "randperm"),
-]
-OPERATIONS = [
-    *("add", "sub", "mul", "div", "scale", "add_scalar", "to", "dropout", "sum", "mean", "sum_all", "get_rows", "dot"),
-    *("reshape", "flatten", "contiguous", "narrow", "permute", "transpose", "broadcast_to", "split", "merge"),
-    *("nll_loss", "l2_normalize", "cosine_similarity"),
-]
+OPERATIONS: dict[str, Callable[[Any, Any, Any, Any], Any]] = {
+    "add": lambda ctx, x, y, c: x.add(ctx, y),
+    "sub": lambda ctx, x, y, c: x.sub(ctx, y),
+    "mul": lambda ctx, x, y, c: x.mul(ctx, y),
+    "div": lambda ctx, x, y, c: x.div(ctx, y),
+    "scale": lambda ctx, x, y, c: x.scale(ctx, 2.0),
+    "add_scalar": lambda ctx, x, y, c: x.add_scalar(ctx, 2.0),
+    "to": lambda ctx, x, y, c: x.to(ctx, DType.f32),
+    "dropout": lambda ctx, x, y, c: x.dropout(ctx, 0.5, 1),
+    "sum": lambda ctx, x, y, c: x.sum(ctx, "a"),
+    "mean": lambda ctx, x, y, c: x.mean(ctx, "b"),
+    "sum_all": lambda ctx, x, y, c: x.sum_all(ctx),
+    "get_rows": lambda ctx, x, y, c: x.get_rows(ctx, [1, 0, 1]),
+    "dot": lambda ctx, x, y, c: x.dot(ctx, c),
+    "reshape": lambda ctx, x, y, c: x.reshape(ctx, (3, 2)),
+    "flatten": lambda ctx, x, y, c: x.flatten(ctx, "f"),
+    "contiguous": lambda ctx, x, y, c: x.contiguous(ctx),
+    "narrow": lambda ctx, x, y, c: x.narrow(ctx, "b", 1, 2),
+    "permute": lambda ctx, x, y, c: x.permute(ctx, ("b", "a")),
+    "transpose": lambda ctx, x, y, c: x.transpose(ctx, "a", "b"),
+    "broadcast_to": lambda ctx, x, y, c: x.broadcast_to(ctx, (2, 2, 3), ("n", "a", "b")),
+    "split": lambda ctx, x, y, c: x.split(ctx, "b", (3, 1), ("p", "q")),
+    "merge": lambda ctx, x, y, c: x.merge(ctx, ("a", "b"), "f"),
+    "nll_loss": lambda ctx, x, y, c: x.nll_loss(ctx, [0, 2], "b"),
+    "l2_normalize": lambda ctx, x, y, c: x.l2_normalize(ctx, "b"),
+    "cosine_similarity": lambda ctx, x, y, c: x.cosine_similarity(ctx, y, "b"),
+}
+"""A call of each operation on f32 tensors: two of shape (2, 3) with tags a and b, one of (2,) with a."""
 
 
 def operands(impl: Any, ctx: Any, *, grad: bool = False) -> tuple[Any, Any, Any]:
@@ -119,10 +106,10 @@ def end(*tensors: Any) -> None:
 @clause("FACADE-OWN-1", "FACADE-OWN-2")
 @pytest.mark.parametrize("name", CONSTRUCTORS)
 def test_constructors_give_to_the_caller(impl: Any, ctx: Any, name: str) -> None:
-    make = constructors(impl, ctx)[name]
+    make = CONSTRUCTORS[name]
     for scoped in (False, True):
         mark = ctx.open_exec_scope() if scoped else None
-        x = make()
+        x = make(impl, ctx)
         out = ctx.rt.buffers.outstanding_buffers()
         assert (x.scope_owned, x.as_raw_tensor().buffer.refs, ctx.rt.scope_entries) == (False, 1, 0)
         assert out == (0 if "borrowed" in name else 1)
@@ -158,7 +145,7 @@ def test_constructors_of_blocks_give_to_the_caller(impl: Any, ctx: Any, dtype: D
 def test_without_a_scope_the_caller(impl: Any, ctx: Any, name: str) -> None:
     x, y, c = operands(impl, ctx)
     before = state(ctx, x, y, c)
-    result = operations(ctx, x, y, c)[name]()
+    result = OPERATIONS[name](ctx, x, y, c)
     assert (result.scope_owned, result.requires_grad, ctx.rt.scope_entries) == (False, False, 0)
     view = result.as_raw_tensor().buffer == x.as_raw_tensor().buffer
     assert result.as_raw_tensor().buffer.refs == 1 + view
@@ -176,7 +163,7 @@ def test_with_a_scope_the_scope(impl: Any, ctx: Any, name: str, grad: bool) -> N
     x, y, c = operands(impl, ctx, grad=grad)
     before = state(ctx, x, y, c)
     with ctx.exec_scope():
-        result = operations(ctx, x, y, c)[name]()
+        result = OPERATIONS[name](ctx, x, y, c)
         assert (result.scope_owned, result.requires_grad) == (True, grad)
         assert ctx.rt.scope_entries >= 1
         wanted = bits(result).tolist()
@@ -358,7 +345,7 @@ def test_a_chain_of_unnamed_results_leaves_nothing(impl: Any, ctx: Any, name: st
         x, y, c = operands(impl, ctx)
         before = ctx.rt.buffers.outstanding_buffers()
         for _ in range(20):
-            operations(ctx, x, y, c)[name]().sum_all(ctx).scale(ctx, 2.0).item()
+            OPERATIONS[name](ctx, x, y, c).sum_all(ctx).scale(ctx, 2.0).item()
             assert ctx.rt.buffers.outstanding_buffers() == before
         end(x, y, c)
     finally:
