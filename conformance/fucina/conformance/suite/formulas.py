@@ -21,6 +21,7 @@ from fucina.spec import DType
 
 __all__ = [
     "add_scalar",
+    "aligned",
     "argmax",
     "arithmetic",
     "cosine",
@@ -61,6 +62,13 @@ def _in(function: Callable[..., float], dtype: DType = F32) -> Callable[..., Val
 
 _add, _sub, _mul, _div = (_in(f) for f in (exact.add, exact.sub, exact.mul, exact.div))
 _neg, _root, _rsqrt = _in(exact.negative), _in(exact.root), _in(exact.inverse_root)
+
+
+def aligned(values: Values, tags: Sequence[str], wanted: Sequence[str]) -> Values:
+    """POLICY-TAGS-1: put the axes of an operand in their places among those of the result, which may have others."""
+    there = [tags.index(tag) for tag in wanted if tag in tags]
+    shape = [values.shape[tags.index(tag)] if tag in tags else 1 for tag in wanted]
+    return values.transpose(there).reshape(shape)
 
 
 # -- forward

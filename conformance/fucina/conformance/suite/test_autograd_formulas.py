@@ -79,7 +79,7 @@ def test_arithmetic(impl: Any, ctx: Any, dtype: DType, name: str, data: st.DataO
     tags = one + tuple(tag for tag in other if tag not in one)
     places = [[tags.index(tag) for tag in names] for names in (one, other)]
     values = [exact.decode(dtype, codes) for codes in (a, b)]
-    spread = [_spread(v, at, len(tags)) for v, at in zip(values, places, strict=True)]
+    spread = [formulas.aligned(v, names, tags) for v, names in zip(values, (one, other), strict=True)]
     shape = np.broadcast_shapes(*(s.shape for s in spread))
     g = drawn(data, F32, shape)
     x, y = leaf(impl, ctx, dtype, a, tags=one), leaf(impl, ctx, dtype, b, tags=other)
@@ -96,15 +96,6 @@ def test_arithmetic(impl: Any, ctx: Any, dtype: DType, name: str, data: st.DataO
         check(got, expected, f"{name} of {dtype.name}, {aligned}, {what}", "AUTOGRAD-VJP-1", F32)
     x.deinit()
     y.deinit()
-
-
-def _spread(values: Any, places: list[int], rank: int) -> Any:
-    """Put the axes of an operand in their places among those of the result."""
-    order = np.argsort(places)
-    shape = [1] * rank
-    for axis, at in enumerate(places):
-        shape[at] = values.shape[axis]
-    return values.transpose(order).reshape(shape)
 
 
 @clause("AUTOGRAD-VJP-1")

@@ -139,7 +139,7 @@ def test_alignment(impl: Any, ctx: Any, name: str) -> None:
             tags = one + tuple(tag for tag in other if tag not in one)
             a = np.arange(10, 10 + np.prod(left, dtype=int), dtype=np.int64).reshape(left)
             b = np.arange(3, 3 + np.prod(right, dtype=int), dtype=np.int64).reshape(right)
-            wide = [_aligned(array, of, tags) for array, of in ((a, one), (b, other))]
+            wide = [formulas.aligned(array, of, tags) for array, of in ((a, one), (b, other))]
             wanted = formulas.arithmetic(name, DType.i64, *(w.astype(object) for w in wide))
             with (
                 constant(impl, ctx, DType.i64, a.view(np.uint64), tags=one) as x,
@@ -148,13 +148,6 @@ def test_alignment(impl: Any, ctx: Any, name: str) -> None:
                 result = getattr(x, name)(ctx, y)
                 assert (result.axis_tags, result.shape) == (tags, wanted.shape), f"POLICY-TAGS-1: {one} and {other}"
                 check(result, wanted, f"{name} {one} {left}, {other}", "POLICY-TAGS-1", DType.i64)
-
-
-def _aligned(array: Any, tags: tuple[str, ...], wanted: tuple[str, ...]) -> Any:
-    there = [tag for tag in wanted if tag in tags]
-    return array.transpose([tags.index(tag) for tag in there]).reshape(
-        [array.shape[tags.index(t)] if t in tags else 1 for t in wanted]
-    )
 
 
 @clause("POLICY-TAGS-1", "CONTEXT-OP-1")
