@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gc
 import itertools
-import math
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
@@ -13,6 +12,7 @@ import numpy as np
 import pytest
 
 import fucina.fast as fast
+from fucina.conformance.suite import exact, raw_arithmetic
 from fucina.fast import DType, _formulas
 from fucina.fast.autograd import Leaf, Node, backward
 from fucina.spec.errors import InvalidShape, OutOfMemory, SavedValueChanged, UseAfterDeinit
@@ -56,16 +56,7 @@ def bits(array: Any) -> list[int]:
 
 def tree(values: Array) -> Any:
     """CONTEXT-SUM-1."""
-    v = np.asarray(values, F32).ravel()
-    if len(v) > 8192:
-        return tree(np.array([tree(v[k : k + 8192]) for k in range(0, len(v), 8192)], F32))
-    lanes = np.zeros(32, F32)
-    for k in range(0, len(v), 32):
-        part = v[k : k + 32]
-        lanes[: len(part)] = lanes[: len(part)] + part
-    for half in (16, 8, 4, 2, 1):
-        lanes[:half] = lanes[:half] + lanes[half : 2 * half]
-    return lanes[0]
+    return raw_arithmetic.total(DType.f32, np.ascontiguousarray(values, F32).ravel().view(np.uint32)).view(F32)[0]
 
 
 def reduced(t: Array, place: Any) -> Array:
@@ -84,34 +75,13 @@ def reduced(t: Array, place: Any) -> Array:
 
 
 def chain(a: Array, b: Array) -> Array:
-    """One chain of fma for each element, exactly: f64 holds a product of two f32, math.fma is not there before 3.13."""
-    out = np.zeros((a.shape[0], b.shape[1]), F32)
-    for i, j in np.ndindex(*out.shape):
-        acc = F32(0)
-        for k in range(a.shape[1]):
-            acc = fma(a[i, k], b[k, j], acc)
-        out[i, j] = acc
-    return out
-
-
-def fma(x: Any, y: Any, z: Any) -> Any:
-    """The product and the sum in integers over a power of two; rounded once."""
-    if x == 0 or y == 0:
-        return F32(F32(x) * F32(y) + F32(z))
-    (a, b), (c, d), (e, f) = (float(v).as_integer_ratio() for v in (x, y, z))
-    top, bottom = a * c * f + e * b * d, b * d * f
-    if top == 0:
-        return F32(0)
-    exponent = max(abs(top).bit_length() - bottom.bit_length() - 30, -160)
-    scaled = abs(top) << max(-exponent, 0)
-    whole, rest = divmod(scaled, bottom << max(exponent, 0))
-    odd = whole | (1 if rest else 0)  # rounded to odd, with 6 bits to spare, so that one more rounding is the only one
-    return F32(math.copysign(math.ldexp(odd, exponent), top))
+    """One chain of fma for each element."""
+    return np.array([[exact.chain(DType.f32, row, column) for column in b.T.tolist()] for row in a.tolist()], F32)
 
 
 def test_fma_of_the_tests() -> None:
-    assert fma(F32(1 + 2**-23), F32(1 + 2**-23), F32(-1)) == F32((1 + 2**-23) ** 2 - 1)
-    assert fma(F32(3), F32(0.5), F32(2)) == 3.5
+    assert exact.fma(DType.f32, 1 + 2**-23, 1 + 2**-23, -1.0) == F32((1 + 2**-23) ** 2 - 1)
+    assert exact.fma(DType.f32, 3.0, 0.5, 2.0) == 3.5
 
 
 def placed(t: Array, shape: Any, axes: Any) -> Array:
