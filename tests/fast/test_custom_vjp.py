@@ -170,7 +170,7 @@ def test_forward_returns_what_is_not_right(
         (lambda ctx, g: (None, ctx.cast(g, DType.f64)), DTypeMismatch),
         (lambda ctx, g: (ctx.empty((2,)), ctx.empty((1,))), ShapeMismatch),
         (lambda ctx, g: (ctx.empty((2,)), g), UnsupportedView),
-        (lambda ctx, g: (ctx.empty((2,)),) * 1 + (None, None), ShapeMismatch),
+        (lambda ctx, g: (ctx.empty((2,)), None, None), ShapeMismatch),
     ],
 )
 def test_backward_returns_what_is_not_right(
