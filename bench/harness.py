@@ -91,6 +91,10 @@ class Row:
         """Our contestant."""
         return next(c for c in self.contestants if c.kind == "ours")
 
+    def spent(self, contestant: Contestant) -> float:
+        """Return the nanoseconds that a contestant takes for an item."""
+        return contestant.seconds * 1e9 / self.n
+
     def ratio(self, other: Contestant) -> tuple[float, float]:
         """Ours over the other: the median of the rounds' ratios and their interquartile range."""
         ratios = [a / b for a, b in zip(self.ours.samples, other.samples, strict=True)]
@@ -107,14 +111,12 @@ class Row:
         result: dict[str, object] = {
             "name": self.name,
             "n": self.n,
-            "contestants": [
-                {"kind": c.kind, "label": c.label, "ns_per_item": c.seconds * 1e9 / self.n} for c in self.contestants
-            ],
+            "contestants": [{"kind": c.kind, "label": c.label, "ns_per_item": self.spent(c)} for c in self.contestants],
         }
         goals = []
         for goal in self.goals:
             if goal.most is not None:
-                spent = self.ours.seconds * 1e9 / self.n
+                spent = self.spent(self.ours)
                 goals.append(
                     {"goal": goal.most, "against": "the clock", "ns_per_item": spent, "met": spent <= goal.most}
                 )

@@ -130,7 +130,7 @@ def _table(title: str, rows: list[Row]) -> Table:
         share = f"{row.ratio(limit)[0]:.2f}" if limit else ""
         for goal in row.goals:
             if goal.most is not None:
-                spent = row.ours.seconds * 1e9 / row.n
+                spent = row.spent(row.ours)
                 style = "" if spent <= goal.most else "bold red"
                 table.add_row(
                     row.name, f"{spent:.3f}", "the clock", "", "", "", f"{goal.most:g} ns", share, style=style
@@ -143,9 +143,9 @@ def _table(title: str, rows: list[Row]) -> Table:
             style = "" if ratio <= goal.ratio else "bold red"
             table.add_row(
                 row.name,
-                f"{row.ours.seconds * 1e9 / row.n:.3f}",
+                f"{row.spent(row.ours):.3f}",
                 rival.label,
-                f"{rival.seconds * 1e9 / row.n:.3f}",
+                f"{row.spent(rival):.3f}",
                 f"{ratio:.3f}",
                 f"{spread:.3f}",
                 f"{goal.ratio:.2f}",
