@@ -1,10 +1,13 @@
 """Who may import whom, by reading the sources."""
 
 import ast
+import importlib
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
+import fucina.spec
 
 ROOT = Path(__file__).parents[2]
 PORTIONS = ("spec", "reference", "fast", "conformance")
@@ -110,3 +113,11 @@ def test_runtime_dependencies_are_numpy_and_cffi() -> None:
         for module, path in modules(portion).items():
             outside = {name.split(".")[0] for name in imported(path, module, at_import=True)}
             assert outside - {"fucina", *extra} <= sys.stdlib_module_names, path
+
+
+def test_every_name_of_the_vocabulary_is_loaded_from_where_it_is_defined() -> None:
+    assert set(fucina.spec._HOME) == set(fucina.spec.__all__)
+    for name, home in fucina.spec._HOME.items():
+        module = importlib.import_module(f"fucina.spec.{home}")
+        assert name in module.__all__
+        assert getattr(fucina.spec, name) is getattr(module, name)
