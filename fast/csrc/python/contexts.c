@@ -11,8 +11,6 @@
 #include "tensor/copy.h"
 #include <string.h>
 
-#define PLENTY ((size_t)1 << 48) /* elements that no memory holds: the Python layer says so */
-
 static fh_context *of(PyObject *object) { return (fh_context *)object; }
 
 static PyObject *slow_names[4], *slow_narrow, *refuse_name;
@@ -267,7 +265,7 @@ static PyObject *plain(PyObject *self, PyObject *shape) {
     const int rank = of(self)->plain ? fh_entries(shape, dims) : 0;
     const size_t elements = rank ? fc_count(rank, dims) : 0;
     PyObject *result = NULL;
-    if (elements && elements < PLENTY)
+    if (elements && elements < FH_PLENTY)
         result = fh_tensor_empty(of(self)->pool, FC_f32, rank, dims);
     else
         Py_INCREF(result = Py_None);

@@ -3,6 +3,8 @@
 #define FC_PYTHON_CONTEXTS_H
 #include "python/handles.h"
 
+#define FH_PLENTY ((size_t)1 << 48) /* elements that no memory holds: the Python layer says so */
+
 typedef struct {
     PyObject_HEAD
     fh_pool *pool;
@@ -26,5 +28,7 @@ PyObject *fh_quick_scale(fh_context *ctx, fh_facade *x, double factor);
 /* The sum of all elements of an f32 tensor, of the given type; and a copy of an f32 raw tensor, of the type of `like`. */
 PyObject *fh_quick_sum(fh_context *ctx, PyTypeObject *type, fh_facade *x);
 PyObject *fh_quick_copy(fh_context *ctx, fh_facade *like, fh_tensor *raw);
+/* The sums of products along an axis of each, of the given type (python/kernels.c). */
+PyObject *fh_quick_dot(fh_context *ctx, PyTypeObject *type, fh_facade *a, int axis, fh_facade *b, int other_axis);
 
 #endif

@@ -3,6 +3,7 @@
  * wrong here without is looked at again: dtypes, numbers of elements, results that are contiguous, indices in range.
  */
 #include "python/kernels.h"
+#include "python/contexts.h"
 #include "ops/ops.h"
 #include <string.h>
 
@@ -37,15 +38,20 @@ static PyObject *run(struct job *job) {
         if (*places[k]) bytes += count_of(*places[k]) * fh_element_size[(*places[k])->dtype];
     if (bytes < FH_LARGE)
         compute(job);
-    else
-        fh_run_long(places, 4, compute, job);
-    if (PyErr_Occurred()) return NULL;
+    else if (!fh_run_long(places, 4, compute, job))
+        return NULL;
     Py_RETURN_NONE;
 }
 
 static void compute_matmul(const struct job *j) {
     fc_matmul(j->x->dtype, j->x->shape[0], j->y->shape[1], j->x->shape[1], fh_first(j->x), j->x->strides, fh_first(j->y), j->y->strides,
               fh_first(j->out));
+}
+/* How much there is to compute; where it cannot be counted, much. */
+static size_t matmul_work(const fh_tensor *a, const fh_tensor *b) {
+    const size_t all[] = {a->shape[0], b->shape[1], a->shape[1]};
+    const size_t work = fc_count(3, all);
+    return work ? work : FH_LARGE;
 }
 /* matmul(a, b, out) */
 static PyObject *matmul(PyObject *module, PyObject *const *args, Py_ssize_t count) {
@@ -55,11 +61,55 @@ static PyObject *matmul(PyObject *module, PyObject *const *args, Py_ssize_t coun
     const fh_tensor *a = job.x = usable(args[0]), *b = job.y = usable(args[1]);
     job.out = usable(args[2]);
     if (!a || !b || a->rank != 2 || b->rank != 2 || !is_float(a->dtype) || a->dtype != b->dtype || a->shape[1] != b->shape[0]) return wrong();
-    const size_t outer[] = {a->shape[0], b->shape[1]}, all[] = {a->shape[0], b->shape[1], a->shape[1]};
-    const size_t elements = fc_count(2, outer);
+    const size_t outer[] = {a->shape[0], b->shape[1]}, elements = fc_count(2, outer);
     if (!elements || !fits(job.out, a->dtype, elements)) return wrong();
-    job.work = fc_count(3, all) ? fc_count(3, all) : FH_LARGE;
+    job.work = matmul_work(a, b);
     return run(&job);
+}
+
+/* A tensor as a matrix: one axis in the first or last place, and all others together, which are put at the end of `dims`; 0
+   where that takes a copy. */
+static int as_matrix(fh_tensor *matrix, const fh_tensor *t, int axis, int first, size_t *dims, int *rank) {
+    if (!fh_is_usable(t) || t->bare || axis >= t->rank || !fc_count(t->rank, t->shape)) return 0;
+    size_t count = 1, step = 0;
+    for (int k = t->rank; k--;) {
+        if (k == axis || t->shape[k] == 1) continue;
+        if (count == 1)
+            step = t->strides[k];
+        else if (t->strides[k] != step * count)
+            return 0;
+        count *= t->shape[k];
+    }
+    if (*rank + t->rank - 1 > FC_MAX_RANK) return 0;
+    for (int k = 0; k < t->rank; k++)
+        if (k != axis) dims[(*rank)++] = t->shape[k];
+    *matrix = *t;
+    matrix->rank = 2;
+    matrix->shape[!first] = t->shape[axis];
+    matrix->strides[!first] = t->strides[axis];
+    matrix->shape[first] = count;
+    matrix->strides[first] = step;
+    return 1;
+}
+
+/* Clause: POLICY-DOT-1 */
+PyObject *fh_quick_dot(fh_context *ctx, PyTypeObject *type, fh_facade *a, int axis, fh_facade *b, int other_axis) {
+    fh_tensor left, right;
+    size_t dims[FC_MAX_RANK] = {1};
+    int rank = 0;
+    if (!ctx->plain || !is_float(a->t.dtype) || a->t.dtype != b->t.dtype) return NULL;
+    if (!as_matrix(&left, &a->t, axis, 0, dims, &rank) || !as_matrix(&right, &b->t, other_axis, 1, dims, &rank) || left.shape[1] != right.shape[0])
+        return NULL;
+    const int bare = rank == 0;
+    const size_t elements = fc_count(rank += bare, dims);
+    if (!elements || elements >= FH_PLENTY) return NULL;
+    PyObject *made = fh_facade_empty(type, a->t.dtype, bare, (PyObject *)ctx, ctx->pool, rank, dims);
+    if (!made) return NULL;
+    struct job job = {.compute = compute_matmul, .x = &left, .y = &right, .out = (fh_tensor *)made, .work = matmul_work(&left, &right)};
+    PyObject *done = run(&job);
+    if (!done) Py_CLEAR(made);
+    Py_XDECREF(done);
+    return made;
 }
 
 static void compute_scalar(const struct job *j) {

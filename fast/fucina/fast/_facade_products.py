@@ -24,6 +24,7 @@ from fucina.fast._facade_operations import require_same_dtype
 from fucina.fast._facade_reductions import Reductions
 from fucina.fast._facade_types import TensorType, axis_of, kind_of
 from fucina.fast._facade_views import merged_stride
+from fucina.fast._objects import handles
 from fucina.fast._shown import tuple_shown
 from fucina.fast.autograd import Node
 from fucina.spec.errors import InvalidShape, InvalidTag, ShapeMismatch
@@ -115,26 +116,8 @@ class Products(Reductions):
         return (*given, *rest)
 
     @on_context
-    def dot(self, ctx: Any, other: Any, axis: Any = None) -> Tensor:
+    def _dot(self, ctx: Any, other: Any, axis: Any = None) -> Tensor:
         """Return the sums of products along an axis that both tensors have.
-
-        Parameters
-        ----------
-        ctx : ExecContext
-            The context.
-        other : Tensor
-            Of the same dtype.
-        axis : str, optional
-            The tag of the axis; without, the only one that they have in common.
-
-        Raises
-        ------
-        DTypeMismatch, UseAfterDeinit, UseAfterScope, InvalidDType
-            No two tensors of one dtype of floats.
-        InvalidTag
-            There is no such axis; others are in common too.
-        ShapeMismatch, InvalidShape, Overflow, OutOfMemory
-            Its sizes differ; there is no such result.
 
         Clauses: POLICY-DOT-1, AUTOGRAD-VJP-6
         """
@@ -170,7 +153,10 @@ class Products(Reductions):
                 )
                 constants = (a_shape, b_shape, at, its_at)
                 node = Node(dims, (self._node, found._node), saved, formulas.DOT, constants)
-            return result(ctx, kind_of(names, rank, self.dtype), raw, node)
+            made = kind_of(names, rank, self.dtype)
+            if axis is None:
+                handles.facade_product(kind, at, its, its_at, made)
+            return result(ctx, made, raw, node)
 
 
 def _others(rank: int, at: int) -> tuple[int, ...]:

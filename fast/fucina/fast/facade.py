@@ -101,5 +101,6 @@ else:
     root.append(Tensor)
 
 handles.facade_knows(
-    (formulas.ADD, formulas.SUB, formulas.MUL, formulas.DIV, formulas.SCALE, formulas.SUM), kind_of((), 0, DType.f32)
+    (formulas.ADD, formulas.SUB, formulas.MUL, formulas.DIV, formulas.SCALE, formulas.SUM, formulas.DOT),
+    kind_of((), 0, DType.f32),
 )

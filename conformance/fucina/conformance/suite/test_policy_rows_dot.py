@@ -158,7 +158,8 @@ def test_chains_of_anything(impl: Any, ctx: Any, dtype: DType, data: st.DataObje
     )
     wanted = formulas.dot(dtype, exact.decode(dtype, a), exact.decode(dtype, b), 1, 0)
     with constant(impl, ctx, dtype, a, tags=("m", "k")) as x, constant(impl, ctx, dtype, b, tags=("k", "n")) as y:
-        check(x.dot(ctx, y), wanted, f"{m}x{k}x{n}", "POLICY-DOT-1", dtype)
+        for turn in ("", ", again"):  # types that have met before may take another way
+            check(x.dot(ctx, y), wanted, f"{m}x{k}x{n}{turn}", "POLICY-DOT-1", dtype)
 
 
 @clause("POLICY-DOT-1", "NUM-ARITH-1")
@@ -216,7 +217,7 @@ def test_axes_of_products(impl: Any, ctx: Any) -> None:
         x, y = constant(impl, ctx, F32, one, tags=tuple(left)), constant(impl, ctx, F32, other, tags=tuple(right))
         i, j = left.index("c"), right.index("c")
         wanted = formulas.dot(F32, exact.decode(F32, one), exact.decode(F32, other), i, j)
-        for arguments in ((), ("c",), (None,)):
+        for arguments in ((), (), ("c",), (None,)):
             got = x.dot(ctx, y, *arguments)
             assert got.axis_tags == tuple((left + right).replace("c", "")), f"{left} {right}"
             assert got.as_raw_tensor().is_contiguous()
@@ -246,8 +247,8 @@ def test_axes_of_products(impl: Any, ctx: Any) -> None:
 @clause("POLICY-DOT-1")
 def test_larger_products(impl: Any, ctx: Any, record_property: Note) -> None:
     """Sizes around the blocks of a fast kernel, on some elements of the result."""
-    sizes = ((33, 70, 65), (1, 300, 40), (40, 300, 1), (17, 1, 19), (130, 65, 130))
-    for m, k, n in sizes[: scaled(impl, record_property, len(sizes), 2, "larger products")]:
+    sizes = ((33, 70, 65), (9, 300, 17), (1, 300, 40), (40, 300, 1), (17, 1, 19), (130, 65, 130))
+    for m, k, n in sizes[: scaled(impl, record_property, len(sizes), 3, "larger products")]:
         a, b = pattern_noise(F32, (m, k), 1), pattern_noise(F32, (k, n), 2)
         x, y = exact.decode(F32, a), exact.decode(F32, b)
         with (
@@ -259,6 +260,24 @@ def test_larger_products(impl: Any, ctx: Any, record_property: Note) -> None:
             for i, j in product({0, 1, m // 2, m - 1} & set(range(m)), {0, 1, 7, 8, n // 2, n - 1} & set(range(n))):
                 wanted = exact.chain(F32, x[i].tolist(), y[:, j].tolist())
                 assert found[i, j] == np.float32(wanted), f"POLICY-DOT-1: {m}x{k}x{n} at {i}, {j}: {found[i, j]!r}"
+
+
+@clause("POLICY-DOT-1")
+@pytest.mark.parametrize("dtype", REAL, ids=lambda d: d.name)
+def test_a_long_chain_is_one_chain(impl: Any, ctx: Any, dtype: DType) -> None:
+    """Longer than what a kernel brings together at once; rounded once, at its end."""
+    m, k, n = 5, 600, 17
+    a, b = pattern_noise(dtype, (m, k), 1), pattern_noise(dtype, (k, n), 2)
+    x, y = exact.decode(dtype, a), exact.decode(dtype, b)
+    with (
+        constant(impl, ctx, dtype, a, tags=("m", "k")) as left,
+        constant(impl, ctx, dtype, b, tags=("k", "n")) as right,
+        left.dot(ctx, right) as got,
+    ):
+        found = exact.decode(dtype, bits(got))
+        for i, j in product((0, m - 1), (0, 8, n - 1)):
+            wanted = formulas.dot(dtype, x[i : i + 1], y[:, j : j + 1], 1, 0)
+            assert found[i, j] == wanted[0, 0], f"POLICY-DOT-1: {dtype.name} at {i}, {j}: {found[i, j]!r}"
 
 
 @clause("POLICY-DOT-1")
@@ -274,6 +293,8 @@ def test_errors_of_products(impl: Any, ctx: Any) -> None:
         impl.Tensor("x", "y", "b").ones(ctx, (1, 1, 3)) as more,
     ):
         tensors = x, square, long, other, s, n
+        with impl.Tensor("b", "c").ones(ctx, (3, 2)) as good, x.dot(ctx, good), impl.Tensor(2).ones(ctx, (3, 2)) as t:
+            n.dot(ctx, t).deinit()  # now the types of x and long have met, and those of n and n
         before = state(ctx, *tensors)
         for call, wrong in (
             *(
