@@ -1,21 +1,12 @@
 /*
  * The facade's tensors: a raw tensor's fields, a node, a context.  Their types are made in the Python layer, one for each
- * dtype and tags; add sub mul div scale sum_all dot grad of plain arguments are done here, everything else there.
+ * dtype and tags.  What they compute is in operations.c.
  */
-#include "python/contexts.h"
-#include "python/nodes.h"
-#include "storage/memory.h"
-#include "python/pass_on.h"
-#include "core/fault.h"
-#include "ops/ops.h"
+#include "python/operations.h"
 #include <string.h>
 
 static PyTypeObject *facade_base;
-static PyObject *slow_names[5], *slow_sum_all, *slow_dot, *slow_grad, *destroy_name, *rt_name, *scopes_name, *entries_name, *rank_name, *basicsize_name;
-/* What the Python layer knows: the formulas of add sub mul div scale sum_all dot, and the type of scalars of f32; and what it
-   has found out about pairs of types: (type, type): (axis of the first, axis of the second, type of their dot). */
-static PyObject *formulas, *scalar_type, *products, *nothing;
-enum { SCALE = FC_DIV + 1, SUM_ALL, DOT, OPERATIONS, PRODUCTS = 256 };
+static PyObject *destroy_name, *rank_name, *basicsize_name;
 
 static fh_facade *of(PyObject *object) { return (fh_facade *)object; }
 int fh_is_facade(PyObject *object) { return PyObject_TypeCheck(object, facade_base); }
@@ -29,7 +20,7 @@ enum { SPARES = 16 };
 static fh_facade *spare[SPARES];
 static int spares;
 
-static int is_our_type(PyObject *type) {
+int fh_is_facade_type(PyObject *type) {
     if (!PyType_Check(type) || !PyType_IsSubtype((PyTypeObject *)type, facade_base)) return 0;
     PyObject *size = PyObject_GetAttr(type, basicsize_name);
     const int ours = size && PyLong_AsLong(size) == (long)sizeof(fh_facade);
@@ -75,7 +66,7 @@ static PyObject *over(PyObject *module, PyObject *args) {
     (void)module;
     if (!PyArg_ParseTuple(args, "OOOOp", &type, &context, &object, &node, &constructed)) return NULL;
     fh_tensor *raw = (fh_tensor *)object;
-    if (!is_our_type(type) || !fh_is_tensor(object) || raw->life != FH_OWNED ||
+    if (!fh_is_facade_type(type) || !fh_is_tensor(object) || raw->life != FH_OWNED ||
         raw->lender || !fh_is_usable(raw))
         return PyErr_Format(PyExc_ValueError, "facade_over(type, context, raw tensor of the caller's, node, constructed)");
     PyObject *number = PyObject_GetAttr(type, rank_name);
@@ -246,211 +237,15 @@ static PyObject *check(PyObject *self, PyObject *unused) {
     Py_RETURN_NONE;
 }
 
-/* -- operations on plain arguments */
-
-/* Let the innermost scope own a result: room first, then the entry (clauses SCOPE-RESERVE-1, SCOPE-ADOPT-1). */
-static int adopt(fh_context *ctx, PyObject *result) {
-    PyObject *rt = PyObject_GetAttr((PyObject *)ctx, rt_name), *scopes = rt ? PyObject_GetAttr(rt, scopes_name) : NULL;
-    PyObject *entries = scopes ? PyObject_GetAttr(scopes, entries_name) : NULL, *entry = NULL;
-    int good = 0;
-    if (entries && !fc_memory_charge())
-        fh_refuse(FH_OutOfMemory, "SCOPE-RESERVE-1", "no memory for a slot of a scope");
-    else if (entries && (entry = PyTuple_Pack(3, result, Py_None, Py_None)))
-        good = PyList_Append(entries, entry) == 0;
-    if (good) of(result)->t.life = FH_SCOPED;
-    Py_XDECREF(rt);
-    Py_XDECREF(scopes);
-    Py_XDECREF(entries);
-    Py_XDECREF(entry);
-    return good;
-}
-
-/* A result under an open scope is adopted where it is of f32 or has a node (clause FACADE-OWN-2). */
-static PyObject *adopted(fh_context *ctx, PyObject *result) {
-    if (!result || (of(result)->t.dtype != FC_f32 && !of(result)->node) || !fh_scope_is_open(ctx) || FC_PLANTED(SCOPED_SUM_FREE)) return result;
-    if (!adopt(ctx, result)) Py_CLEAR(result);
-    return result;
-}
-
-static PyObject *view_of(const fh_tensor *t) { return fh_view_of(t, t->rank, t->shape, t->strides, t->offset); }
-static PyObject *or_none(PyObject *object) {
-    PyObject *found = object ? object : Py_None;
-    Py_INCREF(found);
-    return found;
-}
-/* A tuple of two objects that are stolen; NULL where one of them is. */
-static PyObject *pair_of(PyObject *first, PyObject *second) {
-    PyObject *tuple = first && second ? PyTuple_Pack(2, first, second) : NULL;
-    Py_XDECREF(first);
-    Py_XDECREF(second);
-    return tuple;
-}
-
-/* The saved operands of a product or quotient, as its formula wants them. */
-static PyObject *saved_of(int operation, fh_facade *a, fh_facade *b) {
-    if (operation != FC_MUL && operation != FC_DIV && operation != DOT) return or_none(nothing);
-    const int of_b = a->node || (operation == FC_DIV && b->node);
-    PyObject *first = b->node ? view_of(&a->t) : or_none(NULL);
-    return pair_of(first, !first ? NULL : of_b ? view_of(&b->t) : or_none(NULL));
-}
-
-/* What a formula is told beside: of scale the factor, of sum_all the operand's shape and that all of it was summed. */
-static PyObject *constants_of(int operation, const fh_facade *a, double factor) {
-    if (operation == SCALE) return Py_BuildValue("(d)", factor);
-    if (operation == SUM_ALL) return Py_BuildValue("(NO)", fh_tuple(a->t.rank, a->t.shape), Py_None);
-    return or_none(nothing);
-}
-
-/* Give a result its node, with constants that are stolen; NULL with an exception, and then it has ended
-   (clauses AUTOGRAD-TRACK-1, AUTOGRAD-VJP-1, AUTOGRAD-VJP-2, AUTOGRAD-VJP-6). */
-static PyObject *noted(PyObject *result, int operation, fh_facade *a, fh_facade *b, PyObject *constants) {
-    PyObject *shape = fh_tuple(of(result)->t.rank, of(result)->t.shape);
-    PyObject *operands = b ? pair_of(or_none(a->node), or_none(b->node)) : PyTuple_Pack(1, a->node);
-    PyObject *saved = saved_of(operation, a, b);
-    if (shape && constants && operands && saved)
-        of(result)->node = fh_node_new(shape, operands, saved, PyTuple_GetItem(formulas, operation), constants);
-    Py_XDECREF(shape);
-    Py_XDECREF(constants);
-    Py_XDECREF(operands);
-    Py_XDECREF(saved);
-    if (!of(result)->node) Py_CLEAR(result);
-    return result;
-}
-
-static int can_track(const fh_facade *f) { return formulas && f->t.dtype >= FC_f16 && f->t.dtype <= FC_f32; }
-static int have_one_shape(const fh_tensor *a, const fh_tensor *b) {
-    return a->rank == b->rank && !memcmp(a->shape, b->shape, a->rank * sizeof *a->shape);
-}
-
-/* The result of plain arguments; NULL without an exception when something is not plain. */
-static PyObject *plain(fh_context *ctx, PyObject *self, int operation, PyObject *other) {
-    fh_facade *a = of(self), *b = NULL;
-    double factor = 0;
-    if (operation == SCALE) {
-        if (!PyFloat_CheckExact(other)) return NULL;
-        factor = PyFloat_AsDouble(other);
-    } else if (operation <= FC_DIV) {
-        if (Py_TYPE(other) != Py_TYPE(self)) return NULL;
-        b = of(other);
-    }
-    const int tracked = !ctx->untracked && (a->node || (b && b->node));
-    if (tracked && (!can_track(a) || (b && !have_one_shape(&a->t, &b->t)))) return NULL;
-    PyObject *result;
-    if (operation == SUM_ALL)
-        result = scalar_type ? fh_quick_sum(ctx, (PyTypeObject *)scalar_type, a) : NULL;
-    else
-        result = b ? fh_quick_binary(ctx, operation, a, b) : fh_quick_scale(ctx, a, factor);
-    return tracked && result ? noted(result, operation, a, b, constants_of(operation, a, factor)) : result;
-}
-
-/* The dot of tensors of two types that the Python layer has met together; NULL without an exception when something is not plain. */
-static PyObject *plain_dot(fh_context *ctx, PyObject *self, PyObject *other) {
-    PyObject *types = products && fh_is_facade(other) ? PyTuple_Pack(2, Py_TYPE(self), Py_TYPE(other)) : NULL;
-    PyObject *known = types ? PyDict_GetItemWithError(products, types) : NULL, *type, *result = NULL;
-    Py_XDECREF(types);
-    if (!known) return NULL;
-    int axis, other_axis;
-    fh_facade *a = of(self), *b = of(other);
-    const int tracked = !ctx->untracked && (a->node || b->node);
-    Py_INCREF(known);
-    if (PyArg_ParseTuple(known, "iiO", &axis, &other_axis, &type) && !(tracked && !can_track(a)))
-        result = fh_quick_dot(ctx, (PyTypeObject *)type, a, axis, b, other_axis);
-    Py_DECREF(known);
-    if (!tracked || !result) return result;
-    return noted(result, DOT, a, b, Py_BuildValue("(NNii)", fh_tuple(a->t.rank, a->t.shape), fh_tuple(b->t.rank, b->t.shape), axis, other_axis));
-}
-
-static PyObject *quick(PyObject *self, int operation, PyObject *const *args) {
-    fh_context *ctx = (fh_context *)args[0];
-    if (!fh_context_enter(ctx)) return NULL;
-    PyObject *result = adopted(ctx, plain(ctx, self, operation, operation == SUM_ALL ? NULL : args[1]));
-    fh_context_leave(ctx);
-    return result;
-}
-
-static PyObject *operate(PyObject *self, int operation, PyObject *const *args, Py_ssize_t count, PyObject *names) {
-    if (count == (operation == SUM_ALL ? 1 : 2) && !names && fh_is_context(args[0])) {
-        PyObject *result = quick(self, operation, args);
-        if (result || PyErr_Occurred()) return result;
-    }
-    return pass_on_to_method(self, operation == SUM_ALL ? slow_sum_all : slow_names[operation], args, count, names);
-}
-
-/* Clause: POLICY-DOT-1 */
-static PyObject *dot(PyObject *self, PyObject *const *args, Py_ssize_t count, PyObject *names) {
-    if (count == 2 && !names && fh_is_context(args[0])) {
-        fh_context *ctx = (fh_context *)args[0];
-        if (!fh_context_enter(ctx)) return NULL;
-        PyObject *result = adopted(ctx, plain_dot(ctx, self, args[1]));
-        fh_context_leave(ctx);
-        if (result || PyErr_Occurred()) return result;
-    }
-    return pass_on_to_method(self, slow_dot, args, count, names);
-}
-
-/* Clause: AUTOGRAD-GRAD-1 */
-static PyObject *grad(PyObject *self, PyObject *const *args, Py_ssize_t count, PyObject *names) {
-    PyObject *result = NULL, *gradient = of(self)->node ? fh_leaf_gradient(of(self)->node) : NULL;
-    if (count == 1 && !names && gradient && fh_is_usable(&of(self)->t) && fh_is_context(args[0])) {
-        fh_context *ctx = (fh_context *)args[0];
-        if (!fh_context_enter(ctx)) return NULL;
-        Py_INCREF(gradient);
-        result = fh_quick_copy(ctx, of(self), (fh_tensor *)gradient);
-        Py_DECREF(gradient);
-        fh_context_leave(ctx);
-        if (result || PyErr_Occurred()) return result;
-    }
-    return pass_on_to_method(self, slow_grad, args, count, names);
-}
-
-/* facade_knows(formulas of add sub mul div scale sum_all dot, type of scalars of f32): once, by the Python layer */
-static PyObject *knows(PyObject *module, PyObject *args) {
-    PyObject *given, *type;
-    (void)module;
-    if (!PyArg_ParseTuple(args, "O!O", &PyTuple_Type, &given, &type)) return NULL;
-    if (PyTuple_Size(given) != OPERATIONS || !is_our_type(type))
-        return PyErr_Format(PyExc_TypeError, "facade_knows(formulas of seven operations, type of scalars)");
-    fh_put(&formulas, given);
-    fh_put(&scalar_type, type);
-    Py_RETURN_NONE;
-}
-
-/* facade_product(type, axis, type, axis, type of the result): what dot of two types is, found out once */
-static PyObject *knows_product(PyObject *module, PyObject *args) {
-    PyObject *type, *other, *made;
-    int axis, other_axis;
-    (void)module;
-    if (!PyArg_ParseTuple(args, "OiOiO", &type, &axis, &other, &other_axis, &made)) return NULL;
-    if (!is_our_type(type) || !is_our_type(other) || !is_our_type(made) || axis < 0 || axis >= FC_MAX_RANK || other_axis < 0 || other_axis >= FC_MAX_RANK)
-        return PyErr_Format(PyExc_TypeError, "facade_product(type, axis, type, axis, type of the result)");
-    if (!products && !(products = PyDict_New())) return NULL;
-    if (PyDict_Size(products) >= PRODUCTS) PyDict_Clear(products); /* who makes that many types pays for finding out */
-    PyObject *types = PyTuple_Pack(2, type, other), *known = Py_BuildValue("(iiO)", axis, other_axis, made);
-    const int good = types && known && PyDict_SetItem(products, types, known) == 0;
-    Py_XDECREF(types);
-    Py_XDECREF(known);
-    if (!good) return NULL;
-    Py_RETURN_NONE;
-}
-/* Clauses: POLICY-ARITH-1, POLICY-TAGS-1, POLICY-SCALAR-1 */
-#define OPERATION(name, operation) \
-    static PyObject *name(PyObject *self, PyObject *const *args, Py_ssize_t count, PyObject *names) { return operate(self, operation, args, count, names); }
-OPERATION(add, FC_ADD)
-OPERATION(sub, FC_SUB)
-OPERATION(mul, FC_MUL)
-OPERATION(divide, FC_DIV)
-OPERATION(scale, SCALE)
-OPERATION(sum_all, SUM_ALL)
-
 #define BINARY(name, what) #name "($self, ctx, other)\n--\n\n" what "\n\nClauses: POLICY-TAGS-1, POLICY-ARITH-1, POLICY-MIXED-1, AUTOGRAD-VJP-1"
 static PyMethodDef methods[] = {
-    {"add", FH_FAST(add), METH_FASTCALL | METH_KEYWORDS, BINARY(add, "Return the sum.")},
-    {"sub", FH_FAST(sub), METH_FASTCALL | METH_KEYWORDS, BINARY(sub, "Return the difference.")},
-    {"mul", FH_FAST(mul), METH_FASTCALL | METH_KEYWORDS, BINARY(mul, "Return the product, element by element.")},
-    {"div", FH_FAST(divide), METH_FASTCALL | METH_KEYWORDS, BINARY(div, "Return the quotient, of integers truncated.")},
-    {"scale", FH_FAST(scale), METH_FASTCALL | METH_KEYWORDS, "scale($self, ctx, number)\n--\n\nReturn the tensor times a number.\n\nClauses: POLICY-SCALAR-1, AUTOGRAD-VJP-1"},
-    {"sum_all", FH_FAST(sum_all), METH_FASTCALL | METH_KEYWORDS, "sum_all($self, ctx)\n--\n\nReturn the sum of all elements, a scalar.\n\nClauses: POLICY-SUM-1, POLICY-RESULT-1, AUTOGRAD-VJP-2"},
-    {"dot", FH_FAST(dot), METH_FASTCALL | METH_KEYWORDS,
+    {"add", FH_FAST(fh_op_add), METH_FASTCALL | METH_KEYWORDS, BINARY(add, "Return the sum.")},
+    {"sub", FH_FAST(fh_op_sub), METH_FASTCALL | METH_KEYWORDS, BINARY(sub, "Return the difference.")},
+    {"mul", FH_FAST(fh_op_mul), METH_FASTCALL | METH_KEYWORDS, BINARY(mul, "Return the product, element by element.")},
+    {"div", FH_FAST(fh_op_div), METH_FASTCALL | METH_KEYWORDS, BINARY(div, "Return the quotient, of integers truncated.")},
+    {"scale", FH_FAST(fh_op_scale), METH_FASTCALL | METH_KEYWORDS, "scale($self, ctx, number)\n--\n\nReturn the tensor times a number.\n\nClauses: POLICY-SCALAR-1, AUTOGRAD-VJP-1"},
+    {"sum_all", FH_FAST(fh_op_sum_all), METH_FASTCALL | METH_KEYWORDS, "sum_all($self, ctx)\n--\n\nReturn the sum of all elements, a scalar.\n\nClauses: POLICY-SUM-1, POLICY-RESULT-1, AUTOGRAD-VJP-2"},
+    {"dot", FH_FAST(fh_op_dot), METH_FASTCALL | METH_KEYWORDS,
      "dot($self, ctx, other, axis=None)\n--\n\nReturn the sums of products along an axis that both tensors have.\n\n"
      "Parameters\n----------\nctx : ExecContext\n    The context.\nother : Tensor\n    Of the same dtype.\naxis : str, optional\n"
      "    The tag of the axis; without, the only one that they have in common.\n\n"
@@ -458,7 +253,7 @@ static PyMethodDef methods[] = {
      "InvalidTag\n    There is no such axis; others are in common too.\n"
      "ShapeMismatch, InvalidShape, Overflow, OutOfMemory\n    Its sizes differ; there is no such result.\n\n"
      "Clauses: POLICY-DOT-1, AUTOGRAD-VJP-6"},
-    {"grad", FH_FAST(grad), METH_FASTCALL | METH_KEYWORDS, "grad($self, ctx)\n--\n\nReturn a copy of a leaf's gradient, the caller's; None where there is none.\n\nClauses: AUTOGRAD-GRAD-1"},
+    {"grad", FH_FAST(fh_op_grad), METH_FASTCALL | METH_KEYWORDS, "grad($self, ctx)\n--\n\nReturn a copy of a leaf's gradient, the caller's; None where there is none.\n\nClauses: AUTOGRAD-GRAD-1"},
     {"data", fh_data, METH_NOARGS, "data($self)\n--\n\nReturn the elements of a contiguous tensor as a flat array to write to.\n\nClauses: FACADE-LOOK-1, TENSOR-DATA-1"},
     {"data_const", fh_data_const, METH_NOARGS, "data_const($self)\n--\n\nReturn the elements of a contiguous tensor as a flat array to read.\n\nClauses: FACADE-LOOK-1, TENSOR-DATA-1"},
     {"as_raw_tensor", as_raw_tensor, METH_NOARGS, "as_raw_tensor($self)\n--\n\nReturn the raw tensor below, which owns nothing.\n\nClauses: FACADE-RAW-1"},
@@ -499,23 +294,13 @@ static PyType_Slot slots[] = {
 };
 static PyType_Spec spec = {"fucina.fast._handles.Facade", sizeof(fh_facade), 0,
                            Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC, slots};
-static PyMethodDef functions[] = {{"facade_over", over, METH_VARARGS, NULL}, {"facade_knows", knows, METH_VARARGS, NULL},
-                                  {"facade_product", knows_product, METH_VARARGS, NULL}, {NULL, NULL, 0, NULL}};
+static PyMethodDef functions[] = {{"facade_over", over, METH_VARARGS, NULL}, {NULL, NULL, 0, NULL}};
 
 int fh_add_facade(PyObject *module) {
-    static const char *const names[5] = {"_add", "_sub", "_mul", "_div", "_scale"};
     facade_base = (PyTypeObject *)PyType_FromSpec(&spec);
-    for (int k = 0; k < 5; k++) slow_names[k] = PyUnicode_InternFromString(names[k]);
     destroy_name = PyUnicode_InternFromString("destroy");
-    slow_sum_all = PyUnicode_InternFromString("_sum_all");
-    slow_dot = PyUnicode_InternFromString("_dot");
-    slow_grad = PyUnicode_InternFromString("_grad");
-    rt_name = PyUnicode_InternFromString("_rt");
-    scopes_name = PyUnicode_InternFromString("scopes");
-    entries_name = PyUnicode_InternFromString("_entries");
     basicsize_name = PyUnicode_InternFromString("__basicsize__");
-    nothing = PyTuple_New(0);
     rank_name = PyUnicode_InternFromString("rank");
-    if (!facade_base || !slow_names[4] || !slow_dot || !slow_grad || !destroy_name || !entries_name || !basicsize_name || !nothing || !rank_name || PyModule_AddFunctions(module, functions)) return -1;
+    if (!facade_base || !destroy_name || !basicsize_name || !rank_name || PyModule_AddFunctions(module, functions) || fh_add_operations(module)) return -1;
     return PyModule_AddObjectRef(module, "Facade", (PyObject *)facade_base);
 }

@@ -184,6 +184,8 @@ int fh_tensor_set_origin(PyObject *self, PyObject *origin, void *unused);
 
 /* -- the facade's tensors (python/facade.c) */
 int fh_is_facade(PyObject *object);
+/* Whether an object is a type of theirs, with nothing of its own in its instances. */
+int fh_is_facade_type(PyObject *object);
 /* Whether an object begins with a fh_tensor: a raw tensor, or one of the facade. */
 int fh_is_handle(PyObject *object);
 /* A contiguous tensor of unspecified content, of a type with a dtype, bare where it has no axes, in a context; NULL with an
