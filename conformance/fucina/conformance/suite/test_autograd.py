@@ -427,18 +427,27 @@ def test_only_what_the_loss_depends_on(impl: Any, ctx: Any) -> None:
 
 
 @clause("AUTOGRAD-GRAD-1")
-def test_a_view_keeps_what_it_shows(impl: Any, ctx: Any) -> None:
+@pytest.mark.parametrize("times", [1, 2, 3])
+def test_a_view_keeps_what_it_shows(impl: Any, ctx: Any, times: int) -> None:
+    """Whether a later backward brings the leaf one gradient or several."""
     with f32(impl, ctx, [1.0, 2.0], grad=True) as w, ctx.exec_scope():
-        loss = w.mul(ctx, w).sum_all(ctx)
-        loss.backward(ctx)
+        first = w.mul(ctx, w).sum_all(ctx)
+        first.backward(ctx)
         copied, view = w.grad(ctx), w.grad_view(ctx)
         again = w.grad_view(ctx)
         assert view.as_raw_tensor().buffer == again.as_raw_tensor().buffer != copied.as_raw_tensor().buffer
         array = np.asarray(view)
         view.deinit()
-        loss.backward(ctx)
-        assert (copied.data_const().tolist(), again.data_const().tolist(), array.tolist()) == ([2.0, 4.0],) * 3
-        assert gradient(ctx, w) == [4.0, 8.0]
+        sums = [w.scale(ctx, 2.0).sum_all(ctx) for _ in range(times)]
+        while len(sums) > 1:
+            sums.append(sums.pop().add(ctx, sums.pop()))
+        (loss,) = sums
+        for turn in (1, 2):
+            loss.backward(ctx)
+            assert (copied.data_const().tolist(), again.data_const().tolist(), array.tolist()) == ([2.0, 4.0],) * 3
+            assert gradient(ctx, w) == [2.0 + 2 * times * turn, 4.0 + 2 * times * turn]
+            with w.grad_view(ctx) as newer:
+                assert newer.data_const().tolist() == gradient(ctx, w)
         w.zero_grad()
         assert again.data_const().tolist() == [2.0, 4.0]
         again.deinit()

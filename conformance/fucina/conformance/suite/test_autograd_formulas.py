@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -338,6 +339,22 @@ def test_cosine(impl: Any, ctx: Any, data: st.DataObject, axis: int, eps: float)
         wanted = formulas.cosine_gradients(one, other, axis, eps, exact.decode(F32, g))
         for got, expected, what in zip(found, wanted, ("x", "y"), strict=True):
             check(got, expected, f"{axis} {eps} {what}", "AUTOGRAD-VJP-7", F32)
+
+
+@clause("AUTOGRAD-VJP-7", "POLICY-COSINE-1")
+@pytest.mark.parametrize(
+    "eps", [50.0, np.nextafter(np.float32(50), np.float32(0)).item(), 0.0, -1.0, math.inf, math.nan], ids=repr
+)
+def test_cosine_where_the_lengths_are_eps(impl: Any, ctx: Any, eps: float) -> None:
+    """The product of the lengths is eps itself, the float above it, 0, infinite, no number."""
+    a = np.float32([[3, 4], [3, 4], [0, 0], [math.inf, 1], [math.nan, 1], [-0.0, 2**-149]]).view(np.uint32)
+    b = np.float32([[6, 8], [6, 8.000001], [0, 0], [2, 1], [2, 1], [1, 1]]).view(np.uint32)
+    g = np.float32([2, -3, 1, 1, 1, 1]).view(np.uint32)
+    with leaf(impl, ctx, F32, a) as x, leaf(impl, ctx, F32, b) as y:
+        found = gradients(impl, ctx, lambda p, q: p.cosine_similarity(ctx, q, "b", eps), (x, y), g)
+        wanted = formulas.cosine_gradients(exact.decode(F32, a), exact.decode(F32, b), 1, eps, exact.decode(F32, g))
+        for got, expected, what in zip(found, wanted, ("x", "y"), strict=True):
+            check(got, expected, f"{eps} {what}", "AUTOGRAD-VJP-7", F32)
 
 
 # -- finite differences
