@@ -5,6 +5,8 @@ from __future__ import annotations
 import copy
 import gc
 import pickle
+import sys
+import threading
 import warnings
 import weakref
 from collections.abc import Callable, Iterator
@@ -270,7 +272,6 @@ def test_a_node_that_raises_at_its_end_leaves_nothing(ctx: ExecContext) -> None:
     with pytest.raises(RuntimeError, match="no"):
         x.deinit()
     assert outstanding(ctx) == 0
-    assert x._node is None
     mark = ctx.open_exec_scope()
     ctx._rt.scopes.adopt_result(handles.facade_over(T, ctx, ctx.ones((2,)), Node(), False))
     with pytest.raises(RuntimeError, match="no"):
@@ -323,6 +324,107 @@ def test_no_allocation_that_fails_leaves_anything(scoped: bool) -> None:
                 pytest.fail(f"step {at} always fails")
             if mark is not None:
                 ctx.close_exec_scope(mark)
+
+
+# -- tensors that end under an operation
+
+A, B = Tensor("m", "k"), Tensor("k", "n")
+UNDER: dict[str, tuple[type[Tensor], Callable[[Any, Any, Any], Any]]] = {
+    "add": (A, lambda ctx, a, b: a.add(ctx, b)),
+    "mul": (A, lambda ctx, a, b: a.mul(ctx, b)),
+    "div": (A, lambda ctx, a, b: b.div(ctx, a)),
+    "scale": (A, lambda ctx, a, b: a.scale(ctx, 2.0)),
+    "add_scalar": (A, lambda ctx, a, b: a.add_scalar(ctx, 2.0)),
+    "sum_all": (A, lambda ctx, a, b: a.sum_all(ctx)),
+    "sum": (A, lambda ctx, a, b: a.sum(ctx, "m")),
+    "dropout": (A, lambda ctx, a, b: a.dropout(ctx, 0.5, 1)),
+    "to": (A, lambda ctx, a, b: a.to(ctx, DType.f16)),
+    "dot": (B, lambda ctx, a, b: a.dot(ctx, b)),
+    "dot on the right": (B, lambda ctx, a, b: b.dot(ctx, a)),
+    "dot along": (B, lambda ctx, a, b: a.dot(ctx, b, "k")),
+    "sort": (A, lambda ctx, a, b: a.sort(ctx, "m")),
+    "grad": (A, lambda ctx, a, b: a.grad(ctx)),
+}
+
+
+def _leaves(ctx: ExecContext, its: type[Tensor], size: int) -> list[Any]:
+    """Two leaves, of types that have met; the first has a gradient."""
+    made = [kind.variable_from_slice(ctx, (size, size), np.ones(size * size, np.float32)) for kind in (A, its)]
+    with made[0].sum_all(ctx) as loss, A.ones(ctx, (1, 1)) as a, its.ones(ctx, (1, 1)) as b:
+        loss.backward(ctx)
+        for x, y in ((a, b), (b, a)):
+            if its is B:
+                x.dot(ctx, y).deinit()
+    return made
+
+
+def _judged(ctx: ExecContext, name: str, operands: list[Any]) -> None:
+    """An operation came after the end of its first operand, or before: then its result tracks gradients."""
+    made: Any = None
+    ended: str | None = None
+    try:
+        made = UNDER[name][1](ctx, *operands)
+    except UseAfterDeinit as error:
+        ended = error.clause
+    if made is None:
+        assert ended == "TENSOR-LIFE-1"
+        return
+    with made:
+        assert made.requires_grad is (name not in ("sort", "grad"))
+
+
+@pytest.mark.parametrize("name", UNDER)
+def test_an_operand_that_another_thread_ends(ctx: ExecContext, name: str) -> None:
+    """The bytes stay while they are needed, and so does what says that gradients are tracked."""
+    operands = _leaves(ctx, UNDER[name][0], 512 if "dot" in name else 1024)
+    begun, interval = threading.Event(), sys.getswitchinterval()
+    thread = threading.Thread(target=lambda: begun.wait() and operands[0].deinit())
+    thread.start()
+    try:
+        sys.setswitchinterval(10)  # the other thread runs when the operation lets it, and not before
+        begun.set()
+        _judged(ctx, name, operands)
+    finally:
+        sys.setswitchinterval(interval)
+        thread.join()
+    operands[1].deinit()
+    assert outstanding(ctx) == 0
+
+
+@pytest.mark.parametrize("name", UNDER)
+def test_an_operand_that_the_garbage_collector_ends(ctx: ExecContext, name: str) -> None:
+    """Where Python collects while objects are made, a finalizer may run under any operation."""
+
+    class Cycle:
+        """Ends a tensor when it is found."""
+
+        def __init__(self, ended: Any) -> None:
+            self.ended, self.again = ended, self
+
+        def __del__(self) -> None:
+            if gc.isenabled():  # it was an operation that found it
+                self.ended.deinit()
+
+    thresholds = gc.get_threshold()
+    try:
+        for objects in range(1, 16):
+            gc.disable()
+            gc.set_threshold(1 << 30)
+            operands = _leaves(ctx, UNDER[name][0], 8)
+            spares = [operands[0].scale(ctx, 2.0) for _ in range(20)]  # so that the result is allocated
+            gc.collect()
+            Cycle(operands[0])
+            gc.enable()
+            gc.set_threshold(gc.get_count()[0] + objects)
+            _judged(ctx, name, operands)
+            gc.disable()
+            gc.collect()
+            for x in [*spares, *operands]:
+                x._deinit_replaced()
+            assert outstanding(ctx) == 0
+    finally:
+        gc.set_threshold(*thresholds)
+        gc.enable()
 
 
 # -- hostile arguments
@@ -443,8 +545,6 @@ def test_items(ctx: ExecContext) -> None:
 
 def test_a_context_driven_elsewhere_is_refused(ctx: ExecContext) -> None:
     """The shortest way asks too."""
-    import threading
-
     with T.ones(ctx, (2,)) as x:
         ctx._enter()
         try:

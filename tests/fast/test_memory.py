@@ -380,6 +380,40 @@ def test_a_forgotten_tensor_with_an_origin_warns() -> None:
         RawTensor.zeros((1,))
 
 
+def test_a_shadow_that_ends_tensors_when_it_is_dropped() -> None:
+    """STORAGE-SHADOW-1: what it does comes before the access, which finds the tensors as they are then."""
+    uses: list[tuple[str, Callable[[Any, Any, Any], object]]] = [
+        ("self", lambda ctx, x, y: x.data()),
+        ("self", lambda ctx, x, y: x.__array__()),
+        ("self", lambda ctx, x, y: memoryview(x)),
+        ("self", lambda ctx, x, y: x.add_in_place(y)),
+        ("self", lambda ctx, x, y: x.scale_in_place(2.0)),
+        ("self", lambda ctx, x, y: ctx.add(y, y, out=x)),
+        ("self", lambda ctx, x, y: ctx.scale(y, 2.0, out=x)),
+        ("other", lambda ctx, x, y: x.add_in_place(y)),
+        ("other", lambda ctx, x, y: ctx.add(y, y, out=x)),
+        ("other", lambda ctx, x, y: ctx.scale(y, 2.0, out=x)),
+    ]
+    with fast.ExecContext() as ctx:
+        for size in (4, 1 << 16):
+            for ended, use in uses:
+                x, y = ctx.ones((size,)), ctx.ones((size,))
+                first, second = (x, y) if ended == "self" else (y, x)
+                x.buffer.set_host_shadow(HostShadow(first, lambda t: t.deinit()))
+                with pytest.raises(UseAfterDeinit, match="was used after deinit"):
+                    use(ctx, x, y)
+                second.deinit()
+                assert ctx.rt.buffers.outstanding_buffers() == 0
+        with fast.Tensor("d").variable_from_slice(ctx, (2,), [1, 2]) as leaf, leaf.sum_all(ctx) as loss:
+            loss.backward(ctx)
+            seen: Any = leaf.grad_view(ctx)
+            seen.as_raw_tensor().buffer.set_host_shadow(HostShadow(leaf, lambda t: t.zero_grad()))
+            seen.deinit()
+            with pytest.raises(UseAfterDeinit):
+                loss.backward(ctx)
+            assert leaf.grad(ctx) is None
+
+
 def test_private_ways_refuse_what_lies_outside() -> None:
     """What the Python layer checks is looked at again in C: nothing reaches outside a storage."""
     tensor: Any = RawTensor.zeros((4,))

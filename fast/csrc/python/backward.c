@@ -39,13 +39,15 @@ static void compute_sum(const void *job) {
 }
 static int add_to(fh_tensor *a, fh_tensor *b) {
     struct sum sum = {a, b};
-    if (!fh_open_for_writing(a->storage)) return 0;
-    if (fc_count(a->rank, a->shape) * sizeof(float) < FH_LARGE) {
-        compute_sum(&sum);
-        return 1;
-    }
     fh_tensor **const places[] = {&sum.a, &sum.b};
-    return fh_run_long(places, 2, compute_sum, &sum);
+    Py_INCREF((PyObject *)a); /* a leaf's gradient may be dropped meanwhile */
+    int good = fh_open(a) && fh_are_usable(&b, 1);
+    if (good && fc_count(a->rank, a->shape) * sizeof(float) < FH_LARGE)
+        compute_sum(&sum);
+    else if (good)
+        good = fh_run_long(places, 2, compute_sum, &sum);
+    Py_DECREF((PyObject *)a);
+    return good;
 }
 
 /* -- the walk: what has arrived where, and the nodes among them that are to be visited, as a heap, the latest first */

@@ -127,7 +127,9 @@ int fh_open_for_writing(struct fc_storage *s) {
     }
     if (!FC_PLANTED(GENERATION_STALE)) atomic_fetch_add_explicit(&s->generation, 1, memory_order_relaxed);
     if (s->owner && !FC_PLANTED(SHADOW_KEPT)) {
+        fc_storage_hold(s);
         drop_shadow(s);
+        fc_storage_drop(s);
         if (PyErr_Occurred()) return 0;
     }
     return 1;

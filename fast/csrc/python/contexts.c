@@ -133,6 +133,7 @@ static void compute(const void *job) {
 
 /* Run it, without the GIL where the result is large, or what is summed. */
 static int run(struct call *c) {
+    if (!fh_are_usable(c->in, 2) || !fh_are_usable(&c->out, 1)) return 0;
     const size_t size = count_of(c->out) * fh_element_size[c->out->dtype];
     const size_t read = c->operation == SUM ? count_of(c->in[0]) * fh_element_size[c->in[0]->dtype] : 0;
     if (size < FH_LARGE && read < FH_LARGE) {
@@ -279,9 +280,6 @@ static PyObject *wrong(void) {
     if (!PyErr_Occurred()) PyErr_SetString(PyExc_ValueError, "operands that were not checked");
     return NULL;
 }
-static fh_tensor *usable(PyObject *object) {
-    return fh_is_handle(object) && fh_is_usable((fh_tensor *)object) ? (fh_tensor *)object : NULL;
-}
 /* Whether a result fits; where it was the caller's, the write is counted. */
 static int opened(fh_tensor *out, int dtype, size_t count, int given) {
     return out && out->dtype == dtype && fh_is_contiguous(out) && count_of(out) == count && !(given && !fh_open_for_writing(out->storage));
@@ -295,8 +293,8 @@ static PyObject *pointwise(PyObject *module, PyObject *args) {
     int given;
     (void)module;
     if (!PyArg_ParseTuple(args, "iOOOp", &c.operation, &first, &second, &result, &given)) return NULL;
-    const fh_tensor *a = c.in[0] = usable(first), *b = c.in[1] = usable(second);
-    c.out = usable(result);
+    const fh_tensor *a = c.in[0] = fh_usable(first), *b = c.in[1] = fh_usable(second);
+    c.out = fh_usable(result);
     if (!a || !b || c.operation < 0 || c.operation > FC_DIV || a->dtype != b->dtype || !(is_float(a->dtype) || is_integer(a->dtype))) return wrong();
     const int rank = together(&c, a, b, dims);
     if (!rank || !opened(c.out, a->dtype, fc_count(rank, dims), given) || c.out->rank != rank ||
@@ -313,8 +311,8 @@ static PyObject *scale(PyObject *module, PyObject *args) {
     int given;
     (void)module;
     if (!PyArg_ParseTuple(args, "OdOp", &x, &c.factor, &result, &given)) return NULL;
-    c.in[0] = usable(x);
-    c.out = usable(result);
+    c.in[0] = fh_usable(x);
+    c.out = fh_usable(result);
     if (!c.in[0] || !is_float(c.in[0]->dtype) || !opened(c.out, c.in[0]->dtype, count_of(c.in[0]), given)) return wrong();
     if (!run(&c)) return NULL;
     Py_RETURN_NONE;
@@ -326,8 +324,8 @@ static PyObject *sum(PyObject *module, PyObject *args) {
     struct call c = {.operation = SUM};
     (void)module;
     if (!PyArg_ParseTuple(args, "OiO", &x, &c.axis, &result)) return NULL;
-    c.in[0] = usable(x);
-    c.out = usable(result);
+    c.in[0] = fh_usable(x);
+    c.out = fh_usable(result);
     if (!c.in[0] || c.axis < -1 || c.axis >= c.in[0]->rank || c.in[0]->dtype > FC_f64) return wrong();
     const size_t count = c.axis < 0 ? 1 : count_of(c.in[0]) / c.in[0]->shape[c.axis];
     if (!opened(c.out, fc_sum_dtype(c.in[0]->dtype), count, 0)) return wrong();
@@ -341,8 +339,8 @@ static PyObject *convert(PyObject *module, PyObject *args) {
     struct call c = {.operation = CONVERT};
     (void)module;
     if (!PyArg_ParseTuple(args, "OO", &x, &result)) return NULL;
-    c.in[0] = usable(x);
-    c.out = usable(result);
+    c.in[0] = fh_usable(x);
+    c.out = fh_usable(result);
     if (!c.in[0] || !c.out || c.in[0]->dtype >= FC_SCALAR_DTYPES || c.out->dtype >= FC_SCALAR_DTYPES ||
         !opened(c.out, c.out->dtype, count_of(c.in[0]), 0))
         return wrong();
@@ -356,8 +354,8 @@ static PyObject *copy(PyObject *module, PyObject *args) {
     struct call c = {.operation = COPY};
     (void)module;
     if (!PyArg_ParseTuple(args, "OO", &x, &result)) return NULL;
-    c.in[0] = usable(x);
-    c.out = usable(result);
+    c.in[0] = fh_usable(x);
+    c.out = fh_usable(result);
     if (!c.in[0] || !c.out || !opened(c.out, c.in[0]->dtype, count_of(c.in[0]), 0) ||
         c.out->rank != c.in[0]->rank || memcmp(c.out->shape, c.in[0]->shape, c.out->rank * sizeof *c.out->shape))
         return wrong();
@@ -367,7 +365,7 @@ static PyObject *copy(PyObject *module, PyObject *args) {
 
 /* has_zero(x): of an integer dtype */
 static PyObject *has_zero(PyObject *module, PyObject *object) {
-    fh_tensor *x = usable(object);
+    fh_tensor *x = fh_usable(object);
     (void)module;
     if (!x || !is_integer(x->dtype)) return wrong();
     return PyBool_FromLong(fc_has_zero(x->dtype, x->rank, x->shape, fh_first(x), x->strides));

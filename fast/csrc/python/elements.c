@@ -72,8 +72,9 @@ PyObject *fh_add(PyObject *self, PyObject *object) {
     const size_t n = fh_storage_count(t);
     if (t->dtype != other->dtype || fh_storage_count(other) != n || !fh_is_contiguous(t) || !fh_is_contiguous(other))
         return PyErr_Format(PyExc_ValueError, "tensors of one kind are required");
+    if (!fh_open(t)) return NULL;
+    FH_REQUIRE_USABLE(object);
     struct fc_storage *s = t->storage, *its = other->storage;
-    if (!fh_open_for_writing(s)) return NULL;
     if (!fc_storage_pin(s)) return fh_unusable(t, "TENSOR-LIFE-1");
     if (!fc_storage_pin(its)) {
         fc_storage_unpin(s);
@@ -99,8 +100,8 @@ PyObject *fh_scale(PyObject *self, PyObject *factor) {
     FH_REQUIRE_USABLE(self);
     fh_tensor *t = of(self);
     if (!fh_is_contiguous(t)) return PyErr_Format(PyExc_ValueError, "a contiguous tensor is required");
+    if (!fh_open(t)) return NULL;
     struct fc_storage *s = t->storage;
-    if (!fh_open_for_writing(s)) return NULL;
     if (!fc_storage_pin(s)) return fh_unusable(t, "TENSOR-LIFE-1");
     const size_t n = fh_storage_count(t), step = 1;
     void *values = fh_first(t);
@@ -129,7 +130,7 @@ PyObject *fh_data(PyObject *self, PyObject *unused) {
     (void)unused;
     FH_REQUIRE_USABLE(self);
     if (of(self)->storage->read_only || !fh_is_contiguous(of(self))) return PyObject_CallMethod(self, "_data", NULL);
-    return fh_open_for_writing(of(self)->storage) ? window(of(self), 1) : NULL;
+    return fh_open(of(self)) ? window(of(self), 1) : NULL;
 }
 PyObject *fh_data_const(PyObject *self, PyObject *unused) {
     (void)unused;
@@ -198,7 +199,7 @@ PyObject *fh_exported(PyObject *self, PyObject *unused) {
     FH_REQUIRE_USABLE(self);
     const int writable = is_writable(of(self));
     PyObject *array = array_of(of(self), writable);
-    if (array && writable && !fh_open_for_writing(of(self)->storage)) Py_CLEAR(array);
+    if (array && writable && !fh_open(of(self))) Py_CLEAR(array);
     return array;
 }
 
@@ -210,7 +211,6 @@ int fh_export(PyObject *self, Py_buffer *view, int flags) {
         fh_unusable(of(self), "TENSOR-LIFE-1");
         return -1;
     }
-    struct fc_storage *s = of(self)->storage; /* the array's pin keeps it */
     const int writable = is_writable(of(self));
     PyObject *array = array_of(of(self), writable);
     if (!array) return -1;
@@ -218,7 +218,7 @@ int fh_export(PyObject *self, Py_buffer *view, int flags) {
     if (status) {
         PyErr_Clear();
         fh_refuse(FH_ExportRefused, "TENSOR-ARRAY-1", "%R cannot be exported as this kind of buffer", self);
-    } else if (writable && !fh_open_for_writing(s)) {
+    } else if (writable && !fh_open(of(self))) {
         PyBuffer_Release(view);
     }
     Py_DECREF(array);

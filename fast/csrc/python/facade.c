@@ -77,6 +77,10 @@ static PyObject *over(PyObject *module, PyObject *args) {
         return PyErr_Format(PyExc_ValueError, "a tensor of another rank");
     fh_facade *self = facade_alloc((PyTypeObject *)type);
     if (!self) return NULL;
+    if (!fh_are_usable(&raw, 1)) {
+        Py_DECREF(self);
+        return NULL;
+    }
     fh_tensor *t = &self->t;
     t->storage = raw->storage;
     t->origin = raw->origin;
@@ -120,17 +124,17 @@ static PyObject *as_raw_tensor(PyObject *self, PyObject *unused) {
 
 /* -- the end */
 
-/* After the storage was let go: the node is destroyed, unless that was consumed with it; what was raised first comes out. */
+/* After the storage was let go: the node is destroyed, unless that was consumed with it; what was raised first comes out.  A
+   destroyed node stays: an operation that this tensor ended under still finds that it tracks. */
 static PyObject *parted(PyObject *self, PyObject *result, int destroyed) {
     fh_facade *f = of(self);
-    if (f->t.storage || !(f->node || f->context)) return result;
+    if (f->t.storage || f->parted) return result;
+    f->parted = 1;
     struct fh_pending pending;
     fh_pending_save(&pending);
-    PyObject *node = f->node, *context = f->context;
-    f->node = f->context = NULL;
-    if (node && destroyed) Py_XDECREF(PyObject_CallMethodObjArgs(node, destroy_name, NULL));
-    Py_XDECREF(node);
-    Py_XDECREF(context);
+    if (f->node && destroyed) Py_XDECREF(PyObject_CallMethodObjArgs(f->node, destroy_name, NULL));
+    if (!destroyed) Py_CLEAR(f->node);
+    Py_CLEAR(f->context);
     fh_pending_restore(&pending, self, 0);
     if (PyErr_Occurred()) Py_CLEAR(result);
     return result;

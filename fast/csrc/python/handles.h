@@ -46,8 +46,9 @@ typedef struct {
 /* A tensor whose axes have names: what its type says (clause FACADE-TYPE-1).  The garbage collector knows it. */
 typedef struct {
     fh_tensor t;
-    PyObject *node, *context; /* or NULL */
+    PyObject *node, *context; /* or NULL; the node stays to the end of the object, destroyed with the tensor */
     uint8_t constructed;      /* by a constructor: whoever forgets it is told (clause FACADE-OWN-1) */
+    uint8_t parted;           /* from its storage, its node destroyed */
 } fh_facade;
 
 typedef struct {
@@ -104,7 +105,8 @@ static inline size_t fh_capacity(const struct fc_storage *s) { return s->bytes /
 void fh_let_go(struct fc_storage *s);
 /* The same where no exception may come out. */
 void fh_let_go_silently(struct fc_storage *s);
-/* Count a mutable access; 0 with an exception for a read-only storage, or when dropping the shadow raised. */
+/* Count a mutable access; 0 with an exception for a read-only storage, or when dropping the shadow raised.  What drops the
+   shadow may also end tensors. */
 int fh_open_for_writing(struct fc_storage *s);
 /* An object with the buffer protocol over bytes of a storage that holds a pin; NULL with an exception. */
 PyObject *fh_pin(struct fc_storage *s, size_t offset, size_t bytes, int writable);
@@ -128,6 +130,18 @@ static inline int fh_life(const fh_tensor *t) {
     return lender && !lender->storage ? lender->life : t->life;
 }
 PyObject *fh_unusable(const fh_tensor *t, const char *clause);
+/* A tensor that can be used; NULL where it has ended, with an exception, and where the object is none, without. */
+fh_tensor *fh_usable(PyObject *object);
+/* Whether tensors, NULL among them, can be used after something that may have run Python code, which is making an object that
+   the garbage collector knows and opening a storage for writing; 0 with an exception. */
+static inline int fh_are_usable(fh_tensor *const *tensors, int count) {
+    for (int k = 0; k < count; k++)
+        if (tensors[k] && !fh_is_usable(tensors[k])) {
+            fh_unusable(tensors[k], "TENSOR-LIFE-1");
+            return 0;
+        }
+    return 1;
+}
 #define FH_REQUIRE_USABLE(self) \
     if (!fh_is_usable((fh_tensor *)(self))) return fh_unusable((fh_tensor *)(self), "TENSOR-LIFE-1")
 /* The shape in storage elements. */
@@ -159,6 +173,8 @@ PyObject *fh_tuple(int rank, const size_t *entries);
 /* The only argument of a method, by place or by name; NULL with a TypeError when there is another number of them. */
 PyObject *fh_only(PyObject *const *args, Py_ssize_t count, PyObject *names, const char *name);
 
+/* Count a mutable access to a tensor's storage; 0 with an exception, also where the tensor ended under it. */
+int fh_open(fh_tensor *t);
 /* Another raw tensor on the same storage, with a reference of its own (clause TENSOR-VIEW-1). */
 PyObject *fh_view_of(const fh_tensor *t, int rank, const size_t *shape, const size_t *strides, size_t offset);
 /* Give the reference back; an exception of a hook is left set. */

@@ -20,9 +20,6 @@ static PyObject *wrong(void) {
     if (!PyErr_Occurred()) PyErr_SetString(PyExc_ValueError, "operands that were not checked");
     return NULL;
 }
-static fh_tensor *usable(PyObject *object) {
-    return fh_is_handle(object) && fh_is_usable((fh_tensor *)object) ? (fh_tensor *)object : NULL;
-}
 static size_t count_of(const fh_tensor *t) { return fc_count(t->rank, t->shape); }
 static int is_float(int dtype) { return dtype >= FC_f16 && dtype <= FC_f64; }
 static int fits(const fh_tensor *out, int dtype, size_t count) {
@@ -58,8 +55,8 @@ static PyObject *matmul(PyObject *module, PyObject *const *args, Py_ssize_t coun
     struct job job = {.compute = compute_matmul};
     (void)module;
     if (count != 3) return wrong();
-    const fh_tensor *a = job.x = usable(args[0]), *b = job.y = usable(args[1]);
-    job.out = usable(args[2]);
+    const fh_tensor *a = job.x = fh_usable(args[0]), *b = job.y = fh_usable(args[1]);
+    job.out = fh_usable(args[2]);
     if (!a || !b || a->rank != 2 || b->rank != 2 || !is_float(a->dtype) || a->dtype != b->dtype || a->shape[1] != b->shape[0]) return wrong();
     const size_t outer[] = {a->shape[0], b->shape[1]}, elements = fc_count(2, outer);
     if (!elements || !fits(job.out, a->dtype, elements)) return wrong();
@@ -105,6 +102,10 @@ PyObject *fh_quick_dot(fh_context *ctx, PyTypeObject *type, fh_facade *a, int ax
     if (!elements || elements >= FH_PLENTY) return NULL;
     PyObject *made = fh_facade_empty(type, a->t.dtype, bare, (PyObject *)ctx, ctx->pool, rank, dims);
     if (!made) return NULL;
+    if (!fh_are_usable((fh_tensor *const[]){&a->t, &b->t}, 2)) {
+        Py_DECREF(made);
+        return NULL;
+    }
     struct job job = {.compute = compute_matmul, .x = &left, .y = &right, .out = (fh_tensor *)made, .work = matmul_work(&left, &right)};
     PyObject *done = run(&job);
     if (!done) Py_CLEAR(made);
@@ -118,8 +119,8 @@ static void compute_scalar(const struct job *j) {
 static PyObject *with_scalar(int operation, PyObject *const *args, Py_ssize_t count) {
     struct job job = {.compute = compute_scalar, .operation = operation};
     if (count != 3) return wrong();
-    job.x = usable(args[0]);
-    job.out = usable(args[2]);
+    job.x = fh_usable(args[0]);
+    job.out = fh_usable(args[2]);
     job.value = PyFloat_AsDouble(args[1]);
     if (PyErr_Occurred() || !job.x || !is_float(job.x->dtype) || !fits(job.out, job.x->dtype, count_of(job.x))) return wrong();
     return run(&job);
@@ -145,8 +146,8 @@ static PyObject *unary(PyObject *module, PyObject *const *args, Py_ssize_t count
     (void)module;
     if (count != 3 || !fh_u64(args[0], &operation) || operation < FC_RSQRT || operation > FC_SQRT) return wrong();
     job.operation = (int)operation;
-    job.x = usable(args[1]);
-    job.out = usable(args[2]);
+    job.x = fh_usable(args[1]);
+    job.out = fh_usable(args[2]);
     if (!job.x || !is_float(job.x->dtype) || !fits(job.out, job.x->dtype, count_of(job.x))) return wrong();
     return run(&job);
 }
@@ -159,8 +160,8 @@ static PyObject *sum_axes(PyObject *module, PyObject *const *args, Py_ssize_t co
     struct job job = {.compute = compute_sum};
     (void)module;
     if (count != 3 || !fh_u64(args[1], &job.k)) return wrong();
-    job.x = usable(args[0]);
-    job.out = usable(args[2]);
+    job.x = fh_usable(args[0]);
+    job.out = fh_usable(args[2]);
     if (!job.x || job.x->dtype > FC_f64 || job.k >> job.x->rank) return wrong();
     size_t left = 1;
     for (int axis = 0; axis < job.x->rank; axis++) left *= job.k >> axis & 1 ? 1 : job.x->shape[axis];
@@ -178,8 +179,8 @@ static PyObject *dropout(PyObject *module, PyObject *const *args, Py_ssize_t cou
     (void)module;
     if (count != 4 || !fh_u64(args[1], &seed)) return wrong();
     job.seed = seed;
-    job.x = usable(args[0]);
-    job.out = usable(args[3]);
+    job.x = fh_usable(args[0]);
+    job.out = fh_usable(args[3]);
     job.value = PyFloat_AsDouble(args[2]);
     if (PyErr_Occurred() || !(job.value >= 0 && job.value < 1 - 0x1p-25)) return wrong(); /* what rounds to an f32 below 1 */
     if (!job.x || job.x->dtype == FC_f64 || !is_float(job.x->dtype) || !fits(job.out, job.x->dtype, count_of(job.x))) return wrong();
@@ -193,7 +194,7 @@ static void compute_argmax(const struct job *j) {
 /* of one tensor of numbers along an axis */
 static int along(struct job *job, PyObject *x, PyObject *axis) {
     size_t at;
-    job->x = usable(x);
+    job->x = fh_usable(x);
     if (!job->x || job->x->dtype > FC_f64 || !fh_u64(axis, &at) || at >= job->x->rank) return 0;
     job->axis = (int)at;
     return 1;
@@ -203,7 +204,7 @@ static PyObject *argmax(PyObject *module, PyObject *const *args, Py_ssize_t coun
     struct job job = {.compute = compute_argmax};
     (void)module;
     if (count != 3 || !along(&job, args[0], args[1])) return wrong();
-    job.out = usable(args[2]);
+    job.out = fh_usable(args[2]);
     if (!fits(job.out, FC_i64, count_of(job.x) / job.x->shape[job.axis])) return wrong();
     return run(&job);
 }
@@ -228,7 +229,7 @@ static PyObject *run_with_memory(struct job *job) {
 static PyObject *sort_into(int indices, PyObject *const *args, Py_ssize_t count) {
     struct job job = {.compute = compute_sort, .operation = indices};
     if (count != 4 || !along(&job, args[0], args[1])) return wrong();
-    job.out = usable(args[3]);
+    job.out = fh_usable(args[3]);
     job.flag = PyObject_IsTrue(args[2]);
     if (job.flag < 0 || !fits(job.out, indices ? FC_i64 : job.x->dtype, count_of(job.x))) return wrong();
     return run_with_memory(&job);
@@ -249,8 +250,8 @@ static PyObject *top_k(PyObject *module, PyObject *const *args, Py_ssize_t count
     size_t elements;
     (void)module;
     if (count != 5 || !along(&job, args[0], args[1]) || !is_float(job.x->dtype) || !fh_u64(args[2], &job.k)) return wrong();
-    job.out = usable(args[3]);
-    job.second = usable(args[4]);
+    job.out = fh_usable(args[3]);
+    job.second = fh_usable(args[4]);
     if (!job.k || __builtin_mul_overflow(count_of(job.x) / job.x->shape[job.axis], job.k, &elements)) return wrong();
     if (!fits(job.out, job.x->dtype, elements) || !fits(job.second, FC_i64, elements)) return wrong();
     return run_with_memory(&job);
@@ -277,9 +278,9 @@ static PyObject *gather_rows(PyObject *module, PyObject *const *args, Py_ssize_t
     size_t elements;
     (void)module;
     if (count != 3) return wrong();
-    job.x = usable(args[0]);
-    job.y = usable(args[1]);
-    job.out = usable(args[2]);
+    job.x = fh_usable(args[0]);
+    job.y = fh_usable(args[1]);
+    job.out = fh_usable(args[2]);
     if (!job.x || job.x->dtype >= FC_SCALAR_DTYPES || !are_indices(job.y, job.x->shape[0])) return wrong();
     if (__builtin_mul_overflow(count_of(job.x) / job.x->shape[0], count_of(job.y), &elements)) return wrong();
     if (!fits(job.out, job.x->dtype, elements)) return wrong();
@@ -295,9 +296,9 @@ static PyObject *scatter_add_rows(PyObject *module, PyObject *const *args, Py_ss
     struct job job = {.compute = compute_scatter};
     (void)module;
     if (count != 3) return wrong();
-    job.x = usable(args[0]);
-    job.y = usable(args[1]);
-    job.out = usable(args[2]);
+    job.x = fh_usable(args[0]);
+    job.y = fh_usable(args[1]);
+    job.out = fh_usable(args[2]);
     if (!job.x || job.x->dtype != FC_f32 || !job.out || !are_indices(job.y, job.out->shape[0]) || count_of(job.y) != job.x->shape[0]) return wrong();
     if (count_of(job.x) / job.x->shape[0] != count_of(job.out) / job.out->shape[0] || !fits(job.out, FC_f32, count_of(job.out))) return wrong();
     return run(&job);

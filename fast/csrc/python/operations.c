@@ -42,7 +42,7 @@ static PyObject *adopted(fh_context *ctx, PyObject *result) {
     return result;
 }
 
-static PyObject *view_of(const fh_tensor *t) { return fh_view_of(t, t->rank, t->shape, t->strides, t->offset); }
+static PyObject *view_of(fh_tensor *t) { return fh_are_usable(&t, 1) ? fh_view_of(t, t->rank, t->shape, t->strides, t->offset) : NULL; }
 static PyObject *or_none(PyObject *object) {
     PyObject *found = object ? object : Py_None;
     Py_INCREF(found);

@@ -17,6 +17,15 @@ PyObject *fh_unusable(const fh_tensor *t, const char *clause) {
     return fh_refuse(FH_UseAfterDeinit, clause, "%R was used after deinit", (PyObject *)t);
 }
 
+fh_tensor *fh_usable(PyObject *object) {
+    if (!fh_is_handle(object)) return NULL;
+    if (fh_is_usable(of(object))) return of(object);
+    if (!PyErr_Occurred()) fh_unusable(of(object), "TENSOR-LIFE-1");
+    return NULL;
+}
+
+int fh_open(fh_tensor *t) { return fh_open_for_writing(t->storage) && fh_are_usable(&t, 1); }
+
 /* -- making */
 
 /* Shapes are short: a call costs more than the copy. */
