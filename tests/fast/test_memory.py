@@ -16,6 +16,7 @@ import pytest
 import fucina.fast as fast
 from fucina.fast import BufferPool, DType, internal
 from fucina.spec.errors import (
+    DTypeMismatch,
     ExportRefused,
     FucinaError,
     OutOfMemory,
@@ -378,6 +379,10 @@ def test_a_forgotten_tensor_with_an_origin_warns() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         RawTensor.zeros((1,))
+    wrongs: tuple[Any, ...] = (5, b"here", ["here"])
+    for wrong in wrongs:
+        with RawTensor.zeros((1,)) as other, pytest.raises(DTypeMismatch, match="must be a str or None, got an object"):
+            other.origin = wrong
 
 
 def test_a_shadow_that_ends_tensors_when_it_is_dropped() -> None:

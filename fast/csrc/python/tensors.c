@@ -262,6 +262,10 @@ PyObject *fh_tensor_origin(PyObject *self, void *unused) {
 }
 int fh_tensor_set_origin(PyObject *self, PyObject *origin, void *unused) {
     (void)unused;
+    if (origin && origin != Py_None && !PyUnicode_Check(origin)) {
+        fh_refuse_type(FH_DTypeMismatch, "TENSOR-LIFE-2", "origin must be a str or None, got an object of type %U", Py_TYPE(origin));
+        return -1;
+    }
     fh_put(&of(self)->origin, origin == Py_None ? NULL : origin);
     return 0;
 }
