@@ -427,6 +427,22 @@ def test_an_operand_that_the_garbage_collector_ends(ctx: ExecContext, name: str)
         gc.enable()
 
 
+def test_a_type_with_a_dict_makes_no_tensors(ctx: ExecContext) -> None:
+    """Its objects would be larger than those that take their place."""
+    for members, good in (({}, False), ({"__slots__": ()}, True)):
+        kind: Any = type.__new__(type(T), "Own", (T,), {"axis_tags": ("d",), **members})
+        made: list[Any] = []
+        try:
+            made += [kind.zeros(ctx, (2,)) for _ in range(40)]
+            assert good
+        except ValueError:
+            assert not good
+        for x in made:
+            x.deinit()
+        del made
+    assert outstanding(ctx) == 0
+
+
 # -- hostile arguments
 
 

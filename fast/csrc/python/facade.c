@@ -14,14 +14,15 @@ int fh_is_handle(PyObject *object) { return fh_is_tensor(object) || fh_is_facade
 
 /* -- making */
 
-/* Objects that have ended, for the next ones: small operations make and end one each.  They are of one size, which is looked
-   at where the Python layer gives us a type. */
-enum { SPARES = 16 };
+/* Objects that have ended, for the next ones: small operations make and end one each.  They are of one size and layout, which
+   is looked at where a type is given to us: none whose objects have a dict or a list of weak references in front of them. */
+enum { SPARES = 16, IN_FRONT = 1 << 3 | 1 << 4 };
 static fh_facade *spare[SPARES];
 static int spares;
 
 int fh_is_facade_type(PyObject *type) {
     if (!PyType_Check(type) || !PyType_IsSubtype((PyTypeObject *)type, facade_base)) return 0;
+    if (PyType_GetFlags((PyTypeObject *)type) & IN_FRONT) return 0;
     PyObject *size = PyObject_GetAttr(type, basicsize_name);
     const int ours = size && PyLong_AsLong(size) == (long)sizeof(fh_facade);
     Py_XDECREF(size);
