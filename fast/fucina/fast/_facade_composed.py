@@ -22,7 +22,7 @@ from fucina.fast._facade_core import (
     result,
     tracks,
 )
-from fucina.fast._facade_indices import indices_of, require_indices_live
+from fucina.fast._facade_indices import indices_of, require_indices, require_integers
 from fucina.fast._facade_operations import require_same_dtype
 from fucina.fast._facade_products import Products
 from fucina.fast._facade_reductions import mean_of
@@ -87,8 +87,11 @@ class Composed(Products):
         Clauses: POLICY-NLL-1, AUTOGRAD-VJP-7, AUTOGRAD-SCOPE-1
         """
         clause = "POLICY-NLL-1"
-        one = hasattr(type(targets), "__index__") and not isinstance(targets, np.ndarray)
-        require_indices_live(targets, clause)
+        one = hasattr(type(targets), "__index__") and not isinstance(targets, bool | np.ndarray)
+        if not one:
+            require_indices(targets, clause)
+        require_dtype("nll_loss", self.dtype, _F32)
+        require_integers(targets)
         kind, at, others = self._composed("nll_loss", axis, clause)
         if one and others:
             raise ShapeMismatch(f"one index is for a tensor of one axis, got {kind!r}", clause=clause)
@@ -96,8 +99,7 @@ class Composed(Products):
             shape = checked_count(self._raw_shape, clause)
             _require_targets(kind, tuple(shape[k] for k in others), others, found, at, clause)
             found.require_below(shape[at], clause)
-            if not isinstance(reduction, str) or reduction not in ("mean", "sum", "none"):
-                raise InvalidBounds(f'reduction must be "mean", "sum" or "none", got {shown(reduction)}', clause=clause)
+            reduction = _reduction(reduction, clause)
             tracked = _require_scope(ctx, self._node)
             n = prod(shape[k] for k in others)
             raw = _losses(ctx, self.as_raw_tensor(), found.words, shape, at)
@@ -201,6 +203,13 @@ def _single(name: str, value: Any) -> float:
     """Return a number, rounded to f32."""
     bits = cast_pattern(_F64_INDEX, _F32_INDEX, pattern(name, double(name, value), "NUM-PARAM-1"))
     return of_bits(cast_pattern(_F32_INDEX, _F64_INDEX, bits))
+
+
+def _reduction(value: Any, clause: str) -> str:
+    name = str.__str__(value) if issubclass(type(value), str) else ""
+    if name not in ("mean", "sum", "none"):
+        raise InvalidBounds(f'reduction must be "mean", "sum" or "none", got {shown(value)}', clause=clause)
+    return name
 
 
 def _require_scope(ctx: Any, *nodes: Any) -> bool:

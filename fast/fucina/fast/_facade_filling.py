@@ -11,7 +11,7 @@ from fucina.fast import rng
 from fucina.fast._arguments import cast_pattern, double, integer, pattern, u64
 from fucina.fast._context_core import contexts
 from fucina.fast._facade_core import checked_count, constructor, fresh
-from fucina.fast._facade_indices import indices_of, require_indices_live
+from fucina.fast._facade_indices import indices_of, require_indices
 from fucina.fast._facade_making import Making, sized
 from fucina.fast._shown import double_shown, integer_shown
 from fucina.fast._sizes import length
@@ -155,7 +155,7 @@ class Filling(Making):
         Clauses: FACADE-NEW-6
         """
         clause, kind = "FACADE-NEW-6", cast("TensorType", cls)
-        require_indices_live(indices, clause)
+        require_indices(indices, clause)
         _require("one_hot", cls.dtype, DType.f32)
         with indices_of(ctx, indices, clause) as found:
             if found.kind is not None:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from fucina.fast.facade import Tensor
     from fucina.fast.tensor import RawTensor
 
-__all__ = ["Indices", "indices_of", "require_indices_live"]
+__all__ = ["Indices", "indices_of", "require_indices", "require_integers"]
 
 _TOP = (1 << 63) - 1
 
@@ -100,7 +100,7 @@ def _outside(end: int, place: int, index: int, clause: str) -> IndexOutOfBounds:
     )
 
 
-def require_indices_live(value: Any, clause: str) -> None:
+def _require_live(value: Any, clause: str) -> None:
     """Refuse indices that are a tensor which has ended, or a raw one; what they hold is looked at later.
 
     Raises
@@ -114,6 +114,30 @@ def require_indices_live(value: Any, clause: str) -> None:
         operand("indices", value, clause)
     if issubclass(type(value), handles.Tensor):
         raise DTypeMismatch(f"indices must be a tensor with tags or a sequence, got {shown(value)}", clause=clause)
+
+
+def require_indices(value: Any, clause: str) -> None:
+    """Refuse indices that are neither tensor nor sequence nor array, or have ended.
+
+    Raises
+    ------
+    UseAfterDeinit, UseAfterScope, DTypeMismatch
+        They have; they are none of these.
+
+    Clauses: FACADE-CTX-1
+    """
+    _require_live(value, clause)
+    if not issubclass(type(value), handles.Facade) and not isinstance(value, list | tuple | range):
+        buffer_of("indices", value, None, clause)
+
+
+def require_integers(value: Any) -> None:
+    """Refuse indices that are a tensor of another dtype than those of integers.
+
+    Clauses: POLICY-BRANCH-1
+    """
+    if issubclass(type(value), handles.Facade):
+        require_dtype("indices", value.dtype, INTEGERS)
 
 
 def indices_of(ctx: Any, value: Any, clause: str) -> Indices:
@@ -132,10 +156,10 @@ def indices_of(ctx: Any, value: Any, clause: str) -> Indices:
 
     Clauses: FACADE-NEW-6
     """
-    require_indices_live(value, clause)
+    _require_live(value, clause)
+    require_integers(value)
     if issubclass(type(value), handles.Facade):
         given: Tensor = value
-        require_dtype("indices", given.dtype, INTEGERS)
         if given.dtype is DType.i64 and given._is_contiguous():
             return Indices(given, tuple(given.shape), given._clone_view())
         with fresh(ctx, DType.i64, given._raw_shape) as words:

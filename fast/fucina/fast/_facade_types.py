@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copyreg
+from contextlib import suppress
 from functools import cache
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
@@ -175,16 +176,15 @@ def axis_of(kind: TensorType, axis: Any, clause: str) -> int:
 
     Clauses: FACADE-AXIS-1
     """
-    if isinstance(axis, str) if kind._names else (isinstance(axis, int) or hasattr(axis, "__index__")):
-        number: Any = axis
-        if not kind._names:
-            try:
-                number = whole("axis", axis, clause)
-            except InvalidInteger:
-                number = None
-        if number in kind.axis_tags:
-            return kind.axis_tags.index(number)
-    given = repr(axis) if isinstance(axis, str) and len(axis) <= 40 else shown(axis)
+    tag: Any = None
+    if issubclass(type(axis), str):
+        tag = str.__str__(axis)  # a subclass may have an equality of its own
+    elif not kind._names:
+        with suppress(InvalidInteger):
+            tag = whole("axis", axis, clause)
+    if tag in kind.axis_tags:
+        return kind.axis_tags.index(tag)
+    given = repr(axis) if type(axis) is str and len(axis) <= 40 else shown(axis)
     raise InvalidTag(f"axis must be one of {kind.axis_tags}, the tags of {kind!r}, got {given}", clause=clause)
 
 

@@ -197,15 +197,14 @@ class Views(Tracking):
         Clauses: FACADE-VIEW-3
         """
         clause, kind = "FACADE-VIEW-3", self._kind("broadcast_to")
+        names: Names = None if tags is None else checked_names(listed(tags, clause), clause)
+        if names is not None and not set(kind.axis_tags) <= set(names):
+            raise InvalidTag(f"tags must have {kind.axis_tags} among them, got {names}", clause=clause)
         sizes = _sizes(shape, clause)
-        names: Names
         places: tuple[int | None, ...]
-        if tags is not None:
-            names = checked_names(listed(tags, clause), clause)
-            if not set(kind.axis_tags) <= set(names) or len(names) != len(sizes):
-                raise InvalidTag(
-                    f"tags must be {len(sizes)}, and among them {kind.axis_tags}, got {names}", clause=clause
-                )
+        if names is not None:
+            if len(names) != len(sizes):
+                raise InvalidTag(f"tags must be as many as sizes, {len(sizes)}, got {len(names)}", clause=clause)
             places = tuple(kind.axis_tags.index(name) if name in kind.axis_tags else None for name in names)
         else:
             names = kind._names or None
@@ -258,12 +257,14 @@ class Views(Tracking):
         """
         clause, kind = "FACADE-VIEW-4", self._kind("split")
         at = axis_of(kind, axis, clause)
-        given = _sizes(sizes, clause)
         inserted = _inserted(kind, tags, clause)
+        names = _replaced(kind, at, at + 1, inserted, clause)
+        given = _sizes(sizes, clause)
         if inserted is not None and len(inserted) != len(given):
             raise InvalidTag(f"tags must be as many as sizes, {len(given)}, got {len(inserted)}", clause=clause)
-        names = _replaced(kind, at, at + 1, inserted, clause)
         parts = entries("sizes", given, clause)
+        if parts:
+            checked_count(parts, clause)
         shape, strides = self._raw_shape, self._raw_strides
         if not parts or prod(parts) != shape[at]:
             raise InvalidShape(f"sizes must have the product {shape[at]}, got {tuple_shown(parts)}", clause=clause)

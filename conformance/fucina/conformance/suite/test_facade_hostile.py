@@ -18,9 +18,14 @@ from fucina.spec import DType
 from fucina.spec.errors import (
     ConcurrentUse,
     DTypeMismatch,
+    EmptySelection,
     FucinaError,
+    IndexOutOfBounds,
+    InvalidBounds,
     InvalidDType,
     InvalidTag,
+    Overflow,
+    ShapeMismatch,
     UseAfterDeinit,
     UseAfterScope,
 )
@@ -168,6 +173,41 @@ def test_tags_come_before_numbers_and_these_before_shapes(impl: Any, ctx: Any) -
         assert state(ctx, x, y) == before
 
 
+@clause("FACADE-CTX-1", "FACADE-VIEW-1", "FACADE-VIEW-3", "FACADE-VIEW-4", "POLICY-NLL-1")
+def test_of_two_wrong_arguments_the_order_decides(impl: Any, ctx: Any) -> None:
+    cases: tuple[tuple[str, tuple[Any, ...], type[Exception]], ...] = (
+        ("broadcast_to", (None, ("p", "q")), InvalidTag),
+        ("broadcast_to", (None, "ab"), InvalidTag),
+        ("broadcast_to", (np.array([1, 2]), ("a", "b", "c")), InvalidTag),
+        ("broadcast_to", ((1 << 40, 1 << 40),), Overflow),
+        ("reshape", ((0,),), InvalidTag),
+        ("reshape", ((-1,),), InvalidTag),
+        ("reshape", (("no size", 2), ("p",)), InvalidTag),
+        ("split", ("b", None, ("a", "q")), InvalidTag),
+        ("split", ("b", (0, 2), ("p",)), InvalidTag),
+        ("split", ("b", (0,), ("p", "q")), InvalidTag),
+        ("split", ("b", (0, 2), None), InvalidTag),
+        ("split", ("b", (1 << 40, 1 << 40), ("p", "q")), Overflow),
+        ("dropout", (1.5, -1), InvalidBounds),
+        ("nll_loss", (None, "z"), DTypeMismatch),
+        ("nll_loss", (np.zeros(1), "z"), InvalidTag),
+        ("nll_loss", (np.zeros((1, 1), np.int64), "z"), InvalidTag),
+    )
+    losses: tuple[tuple[list[int], type[Exception]], ...] = (
+        ([0, 0], ShapeMismatch),
+        ([2], IndexOutOfBounds),
+        ([], EmptySelection),
+    )
+    with f32(impl, ctx, [[1.0, 2.0]]) as x:
+        before = state(ctx, x)
+        for name, arguments, wrong in cases:
+            assert_raises(wrong, None, call(x, name, ctx, None, arguments), what=f"{name} {arguments}")
+        assert_raises(InvalidDType, None, partial(x.nll_loss, ctx, x, "z"))
+        for targets, wrong in losses:
+            assert_raises(wrong, None, partial(x.nll_loss, ctx, targets, "b", reduction="no"), what=str(targets))
+        assert state(ctx, x) == before
+
+
 @clause("FACADE-CTX-1", "FACADE-NEW-1")
 def test_objects_that_pose(impl: Any, ctx: Any) -> None:
     """What isinstance takes for a context or a tensor is none yet."""
@@ -182,6 +222,34 @@ def test_objects_that_pose(impl: Any, ctx: Any) -> None:
             assert_raises(DTypeMismatch, None, partial(use, ctx, Posing(type(x))))
         assert_raises(DTypeMismatch, None, partial(type(x).constant, ctx, Posing(impl.internal.RawTensor)))
         assert state(ctx, x) == before
+
+
+class Same(str):
+    """Says that it is equal to whatever it is compared with."""
+
+    __slots__ = ()
+
+    def __eq__(self, other: object) -> bool:
+        return True
+
+    __hash__ = str.__hash__
+
+
+@clause("FACADE-AXIS-1", "FACADE-TYPE-2", "POLICY-NLL-1")
+def test_a_str_is_what_it_spells_and_an_integer_what_its_index_is(impl: Any, ctx: Any) -> None:
+    with f32(impl, ctx, [[1.0, 2.0]]) as x, impl.Tensor(2).ones(ctx, (1, 2)) as n:
+        for name in ("sum", "mean", "argmax", "argsort", "sort", "l2_normalize", "dim"):
+            at = () if name == "dim" else (ctx,)
+            assert_raises(InvalidTag, None, partial(getattr(x, name), *at, Same("q")), what=name)
+            assert_raises(InvalidTag, None, partial(getattr(x, name), *at, Posing(str)), what=name)
+            assert_raises(InvalidTag, None, partial(getattr(n, name), *at, Same("q")), what=name)
+        assert x.dim(Same("b")) == n.dim(Acting(int, 1)) == n.dim(np.int8(1)) == 2
+        assert_raises(InvalidBounds, None, partial(x.nll_loss, ctx, [0], "b", reduction=Same("q")))
+        with x.nll_loss(ctx, [0], "b", reduction=Same("none")) as loss:
+            assert loss.shape == (1,)
+        with n.sum(ctx, Acting(int, 1)) as s, s.nll_loss(ctx, Acting(int, 0), 0) as loss:
+            assert loss.item() == -2.0
+        assert impl.Tensor(Acting(int, 2)) is type(n)
 
 
 # -- state after errors

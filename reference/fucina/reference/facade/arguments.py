@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Collection
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from typing import Concatenate, ParamSpec, TypeVar
 
-from fucina.reference.arguments import is_a, is_whole, shown
+from fucina.reference.arguments import is_a, shown, whole
 from fucina.reference.bridges import FLOATS, INTEGERS
 from fucina.reference.facade.kinds import Kind, Tag, Tags, tag_of
 from fucina.reference.facade.values import Value
@@ -18,6 +18,7 @@ from fucina.reference.tensor import RawTensor
 from fucina.spec.errors import (
     DTypeMismatch,
     InvalidDType,
+    InvalidInteger,
     InvalidShape,
     InvalidTag,
 )
@@ -186,8 +187,9 @@ def axis_of(x: Value, tag: object) -> int:
     found: Tag | None = None
     if is_a(tag, str):
         found = str.__str__(tag)
-    elif is_whole(tag):
-        found = int(tag)  # type: ignore[call-overload]
+    elif not type(x).is_named:
+        with suppress(InvalidInteger):
+            found = whole("axis", tag, "FACADE-AXIS-1")
     if found not in x.axis_tags:
         raise InvalidTag(f"an axis of {type(x)!r} is one of {x.axis_tags}, got {shown(tag)}", clause="FACADE-AXIS-1")
     return x.axis_tags.index(found)
@@ -247,9 +249,10 @@ def tagged_shape(shape: object, kind: Kind | None, clause: str) -> tuple[int, ..
     -----
     Clauses: FACADE-VIEW-1, FACADE-VIEW-3
     """
-    if kind is not None and isinstance(shape, tuple | list) and len(shape) != kind.rank:
-        raise InvalidTag(f"{len(shape)} sizes need as many tags, got {kind.axis_tags}", clause=clause)
-    sizes = shape_of(shape, None if kind is None else kind.rank, clause)
+    given = listed("shape", shape, clause)
+    if kind is not None and len(given) != kind.rank:
+        raise InvalidTag(f"{len(given)} sizes need as many tags, got {kind.axis_tags}", clause=clause)
+    sizes = shape_of(given, None, clause)
     if sizes:
         counted("shape", sizes, clause)
     return sizes

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from fucina.reference.arguments import f32_argument, is_a, is_whole, shown
+from fucina.reference.arguments import f32_argument, is_a, shown
 from fucina.reference.arithmetic import folded
 from fucina.reference.facade import composed_formulas, formulas
 from fucina.reference.facade.arguments import F32, axis_of, operation, require_branch, require_one_dtype, tensor
@@ -83,7 +83,8 @@ class Composed(Value):
         Clauses: POLICY-NLL-1, AUTOGRAD-SCOPE-1, AUTOGRAD-VJP-7
         """
         clause = "POLICY-NLL-1"
-        wanted = Indices("targets", [targets] if is_whole(targets) else targets, clause)
+        single = hasattr(type(targets), "__index__") and not isinstance(targets, bool | np.ndarray)
+        wanted = Indices("targets", [targets] if single else targets, clause)
         require_branch("nll_loss", self.dtype, F32)
         wanted.require_integers()
         at = axis_of(self, axis)
@@ -91,14 +92,15 @@ class Composed(Value):
         source = wanted.source
         if source is not None and source.axis_tags != (tags if type(self).is_named else tuple(range(len(tags)))):
             raise InvalidTag(f"targets must have the axes {tags}, got {source.axis_tags}", clause=clause)
-        if not is_a(reduction, str) or reduction not in REDUCTIONS:
-            raise InvalidBounds(f"reduction must be one of {REDUCTIONS}, got {shown(reduction)}", clause=clause)
         one = not sizes and source is None  # a single target, which stands in a sequence of its own
         if source is None:
             wanted.numbers()
         if wanted.shape != ((1,) if one else sizes):
             raise ShapeMismatch(f"targets must have the shape {sizes}, got {wanted.shape}", clause=clause)
         found = wanted.within(self.shape[at])
+        reduction = str.__str__(reduction) if is_a(reduction, str) else reduction
+        if not is_a(reduction, str) or reduction not in REDUCTIONS:
+            raise InvalidBounds(f"reduction must be one of {REDUCTIONS}, got {shown(reduction)}", clause=clause)
         tracked = tracks(ctx, DType.f32, self)
         require_scope(ctx, "nll_loss", tracked)
 

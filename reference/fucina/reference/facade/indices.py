@@ -13,6 +13,7 @@ from fucina.reference.tensor import RawTensor
 from fucina.spec.errors import (
     DTypeMismatch,
     EmptySelection,
+    FucinaError,
     IndexOutOfBounds,
     InvalidDType,
     InvalidInteger,
@@ -48,6 +49,7 @@ class Indices:
 
     def __init__(self, name: str, given: object, clause: str) -> None:
         self._name, self._clause = name, clause
+        self._wrong: FucinaError | None = None
         self.source: Value | None = None
         self._values: list[object] = []
         if is_a(given, Value):
@@ -67,11 +69,20 @@ class Indices:
         except (TypeError, ValueError, RuntimeError):
             held = np.empty(0, np.bool_)
         if held.dtype.kind not in "iu":
-            raise InvalidInteger(f"{self._name} must be integers, got format {view.format!r}", clause=self._clause)
+            said = f"{self._name} must be integers, got format {view.format!r}"
+            self._wrong = InvalidInteger(said, clause=self._clause)
+            return []
         if held.ndim != 1:
-            raise InvalidShape(f"{self._name} as an array have one axis, got {held.ndim}", clause=self._clause)
+            said = f"{self._name} as an array have one axis, got {held.ndim}"
+            self._wrong = InvalidShape(said, clause=self._clause)
+            return []
         values: list[object] = held.tolist()
         return values
+
+    def _require_sequence(self) -> None:
+        """Refuse an array of something else, now that the tensors, the dtypes and the tags have been looked at."""
+        if self._wrong is not None:
+            raise self._wrong
 
     def require_integers(self) -> None:
         """Refuse a tensor of another dtype.
@@ -88,6 +99,7 @@ class Indices:
     @property
     def shape(self) -> tuple[int, ...]:
         """Their shape."""
+        self._require_sequence()
         return (len(self._values),) if self.source is None else self.source.shape
 
     def numbers(self) -> list[int]:
@@ -102,6 +114,7 @@ class Indices:
         """
         if self.source is not None:
             return [integer_value(self.source.dtype, bits) for bits in patterns(self.source.live())]
+        self._require_sequence()
         if not self._values:
             raise EmptySelection(f"{self._name} must be at least one index, got none", clause=self._clause)
         return [whole(f"{self._name}[{i}]", value, self._clause) for i, value in enumerate(self._values)]
