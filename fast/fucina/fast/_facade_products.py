@@ -131,6 +131,9 @@ class Products(Reductions):
         at, its_at = _contracted(kind, its, axis)
         mine, yours = _others(kind.rank, at), _others(its.rank, its_at)
         names = _names_of_product(kind, its, mine, yours)
+        rank = len(mine) + len(yours)
+        if rank > MAX_RANK:
+            raise InvalidShape(f"the result would have {rank} axes, more than {MAX_RANK}", clause=clause)
         a_shape, b_shape = self._raw_shape, found._raw_shape
         if a_shape[at] != b_shape[its_at]:
             raise ShapeMismatch(
@@ -138,9 +141,6 @@ class Products(Reductions):
                 f"{tuple_shown(a_shape)} and {tuple_shown(b_shape)}",
                 clause=clause,
             )
-        rank = len(mine) + len(yours)
-        if rank > MAX_RANK:
-            raise InvalidShape(f"the result would have {rank} axes, more than {MAX_RANK}", clause=clause)
         checked_count(a_shape, clause)
         checked_count(b_shape, clause)
         dims = checked_count((*(a_shape[k] for k in mine), *(b_shape[k] for k in yours)) or (1,), clause)
