@@ -53,6 +53,7 @@ static int add_to(fh_tensor *a, fh_tensor *b) {
 /* -- the walk: what has arrived where, and the nodes among them that are to be visited, as a heap, the latest first */
 struct walk {
     PyObject *ctx, *arrived, *summed; /* summed: leaves to whose gradient that of `arrived` was added, or NULL */
+    PyObject *later; /* (leaf, gradient) that arrive at the end, as what users wrote may change gradients until then; or NULL */
     fh_node **heap, *near[32];
     size_t count, room;
 };
@@ -102,6 +103,12 @@ static int sum_up(struct walk *w, PyObject *leaf, PyObject *first) {
 
 /* A gradient comes to a node: it is kept, or added to what is there (clauses AUTOGRAD-BACK-1, AUTOGRAD-BACK-2). */
 static int arrive(struct walk *w, PyObject *node, PyObject *gradient) {
+    if (w->later && of(node)->leaf) {
+        PyObject *pair = PyTuple_Pack(2, node, gradient);
+        const int good = pair && PyList_Append(w->later, pair) == 0;
+        Py_XDECREF(pair);
+        return good;
+    }
     PyObject *first = PyDict_GetItemWithError(w->arrived, node);
     if (!first) {
         if (PyErr_Occurred() || PyDict_SetItem(w->arrived, node, gradient)) return 0;
@@ -229,11 +236,26 @@ static int commit(struct walk *w) {
     return 1;
 }
 
+/* Let arrive what was kept. */
+static int catch_up(struct walk *w) {
+    PyObject *pairs = w->later;
+    int good = 1;
+    w->later = NULL;
+    for (Py_ssize_t k = 0; k < PyList_Size(pairs); k++) {
+        PyObject *pair = PyList_GetItem(pairs, k), *gradient = PyTuple_GetItem(pair, 1);
+        good = good && arrive(w, PyTuple_GetItem(pair, 0), gradient);
+        if (!good) fh_finish(gradient);
+    }
+    Py_DECREF(pairs);
+    return good;
+}
+
 /* End every gradient that did not come to a leaf. */
 static void drop(struct walk *w) {
     PyObject *node, *gradient;
     struct fh_pending pending;
     fh_pending_save(&pending);
+    for (Py_ssize_t k = w->later ? PyList_Size(w->later) : 0; k--;) fh_finish(PyTuple_GetItem(PyList_GetItem(w->later, k), 1));
     for (Py_ssize_t at = 0; PyDict_Next(w->arrived, &at, &node, &gradient);)
         if (of(node)->gradient != gradient) fh_finish(gradient);
     fh_pending_restore(&pending, NULL, 1);
@@ -242,13 +264,16 @@ static void drop(struct walk *w) {
 static int run(PyObject *ctx, fh_node *root) {
     struct walk w = {.ctx = ctx, .heap = w.near, .room = sizeof w.near / sizeof *w.near};
     w.arrived = PyDict_New();
+    if (root->foreign && !(w.later = PyList_New(0))) Py_CLEAR(w.arrived);
     PyObject *first = w.arrived ? PyObject_CallMethodObjArgs(one, broadcast_name, root->shape, NULL) : NULL;
     int good = first && arrive(&w, (PyObject *)root, first);
     while (good && w.count) good = visit(&w);
+    if (good && w.later) good = catch_up(&w);
     if (good) good = commit(&w);
     if (!good && w.arrived) drop(&w);
     if (w.heap != w.near) PyMem_Free(w.heap);
     Py_XDECREF(first);
+    Py_XDECREF(w.later);
     Py_XDECREF(w.summed);
     Py_XDECREF(w.arrived);
     return good;

@@ -9,6 +9,7 @@ static fh_node *of(PyObject *object) { return (fh_node *)object; }
 static PyTypeObject *node_type, *leaf_type;
 static unsigned long long serials;
 static PyObject *nothing; /* the empty tuple */
+static PyObject *foreign; /* the formula that calls what users wrote, or NULL */
 
 int fh_is_node(PyObject *object) { return Py_TYPE(object) == node_type || Py_TYPE(object) == leaf_type; }
 
@@ -46,6 +47,9 @@ PyObject *fh_node_new(PyObject *shape, PyObject *operands, PyObject *saved, PyOb
     Py_INCREF(self->formula = formula);
     Py_INCREF(self->constants = constants);
     self->serial = serials++;
+    self->foreign = formula == foreign;
+    for (Py_ssize_t k = PyTuple_Size(operands); k--;)
+        if (fh_is_node(PyTuple_GetItem(operands, k)) && of(PyTuple_GetItem(operands, k))->foreign) self->foreign = 1;
     return (PyObject *)self;
 }
 
@@ -155,6 +159,13 @@ static PyObject *get_generations(PyObject *object, void *unused) {
     return tuple;
 }
 
+/* calls_users(formula): the one that calls what users wrote */
+static PyObject *calls_users(PyObject *module, PyObject *formula) {
+    (void)module;
+    fh_put(&foreign, formula);
+    Py_RETURN_NONE;
+}
+
 #define FIELD(name, what) {#name, T_OBJECT, offsetof(fh_node, name), READONLY, what}
 static PyMemberDef members[] = {
     FIELD(shape, "The raw shape of the result."),
@@ -195,7 +206,8 @@ static PyType_Slot leaf_slots[] = {
 };
 static PyType_Spec spec = {"fucina.fast._nodes.Node", sizeof(fh_node), 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC, slots};
 static PyType_Spec leaf_spec = {"fucina.fast._nodes.Leaf", sizeof(fh_node), 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC, leaf_slots};
-static struct PyModuleDef definition = {PyModuleDef_HEAD_INIT, "_nodes", NULL, -1, NULL, NULL, NULL, NULL, NULL};
+static PyMethodDef functions[] = {{"calls_users", calls_users, METH_O, NULL}, {NULL, NULL, 0, NULL}};
+static struct PyModuleDef definition = {PyModuleDef_HEAD_INIT, "_nodes", NULL, -1, functions, NULL, NULL, NULL, NULL};
 
 PyMODINIT_FUNC PyInit__nodes(void);
 PyMODINIT_FUNC PyInit__nodes(void) {

@@ -12,7 +12,7 @@ typedef struct {
     PyObject *dtype, *gradient; /* of a leaf; the gradient a raw tensor, or NULL */
     unsigned long long serial;  /* nodes are numbered as they are made */
     uint32_t few[FH_FEW], *generations;
-    char dead, leaf;
+    char dead, leaf, foreign;   /* foreign: a walk from here may call what users wrote */
 } fh_node;
 
 int fh_is_node(PyObject *object);

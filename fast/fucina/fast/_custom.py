@@ -12,7 +12,7 @@ from fucina.fast._facade_making import consumable
 from fucina.fast._facade_types import checked_names, kind_of, listed
 from fucina.fast._objects import handles
 from fucina.fast._shown import shown, tuple_shown
-from fucina.fast.autograd import Node
+from fucina.fast.autograd import Node, calls_users
 from fucina.spec.errors import DTypeMismatch, ShapeMismatch, UseAfterDeinit
 from fucina.spec.types import DType
 
@@ -129,6 +129,7 @@ def _formula(
 
     Clauses: AUTOGRAD-CUSTOM-1
     """
+    shapes = [tuple(value.shape) for value in saved]
     with _untracked(ctx), _lent(ctx, (g, *saved)) as raws:
         given = constants[0](ctx, *raws)
         if not isinstance(given, tuple | list):
@@ -140,12 +141,15 @@ def _formula(
                 f"backward must return a gradient or None for each of {len(saved)} operands, got {len(given)}",
                 clause=_CLAUSE,
             )
-        for k, (gradient, value) in enumerate(zip(given, saved, strict=True)):
+        for k, (gradient, shape) in enumerate(zip(given, shapes, strict=True)):
             if gradient is not None:
-                _require_gradient(k, gradient, tuple(value.shape))
+                _require_gradient(k, gradient, shape)
                 if any(gradient is other for other in given[:k]):
                     raise UseAfterDeinit(f"gradient {k} is one that was consumed before it", clause=_CLAUSE)
         return [_consumed(gradient) for gradient in given]
+
+
+calls_users(_formula)
 
 
 def _require_gradient(k: int, gradient: Any, shape: tuple[int, ...]) -> None:

@@ -26,7 +26,7 @@ else:
     nodes = module_from_spec(spec_from_file_location("fucina.fast._nodes", loader=_loader))
     _loader.exec_module(nodes)
 
-__all__ = ["Leaf", "Node", "backward"]
+__all__ = ["Leaf", "Node", "backward", "calls_users"]
 
 Node = nodes.Node
 """An operation whose result tracks gradients: ``Node(shape, operands, saved, formula, constants=())``.
@@ -50,6 +50,9 @@ It raises InvalidShape where there are more elements; UseAfterDeinit and SavedVa
 needed is not there any more, or was written to; OutOfMemory.  No gradient has changed then (clauses AUTOGRAD-BACK-1,
 AUTOGRAD-BACK-2).
 """
+
+calls_users = nodes.calls_users
+"""``calls_users(formula)`` names the formula that calls what users wrote, which may change gradients meanwhile."""
 
 
 def _refuse(node: nodes.Node) -> NoReturn:

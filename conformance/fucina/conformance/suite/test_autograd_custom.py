@@ -183,3 +183,66 @@ def test_ones_own_on_every_dtype_that_tracks(impl: Any, ctx: Any, dtype: DType) 
         assert seen_dtypes == [(DType.f32, dtype)]
         with w.grad(ctx) as g:
             assert_bits(g.data_const(), np.full(4, 3.0, np.float32), clause="AUTOGRAD-CUSTOM-1")
+
+
+@clause("AUTOGRAD-CUSTOM-1", "AUTOGRAD-BACK-2")
+@pytest.mark.parametrize("before", [False, True])
+def test_a_backward_may_change_the_gradients_it_is_on_the_way_to(impl: Any, ctx: Any, before: bool) -> None:
+    """What arrives is added to what is there when the walk is done, and nothing is lost."""
+    with f32(impl, ctx, [1.0, 2.0], grad=True) as w, ctx.exec_scope():
+        total = w.sum_all(ctx)
+        had = 1.0 if before else 0.0
+        for act, wanted in ((partial(total.backward, ctx), had + 4.0), (w.zero_grad, 3.0)):
+            if before:
+                total.backward(ctx)
+
+            def backward(inner: Any, g: Any, x: Any, act: Any = act) -> Any:
+                act()
+                return (inner.scale(g, 1.0),)
+
+            own = impl.custom_vjp(lambda inner, x: inner.scale(x, 1.0), backward)(ctx, w).sum_all(ctx)
+            own.add(ctx, w.sum_all(ctx)).add(ctx, w.sum_all(ctx)).backward(ctx)
+            assert gradient(ctx, w) == [wanted, wanted], "AUTOGRAD-BACK-2: a gradient was lost, or kept"
+            w.zero_grad()
+
+
+@clause("AUTOGRAD-CUSTOM-1", "AUTOGRAD-LIFE-1")
+def test_a_backward_may_end_what_it_came_from(impl: Any, ctx: Any) -> None:
+    with f32(impl, ctx, [1.0, 2.0], grad=True) as w:
+
+        def backward(inner: Any, g: Any, x: Any) -> Any:
+            loss.deinit()
+            own.deinit()
+            return (inner.scale(g, 2.0),)
+
+        own = impl.custom_vjp(lambda inner, x: inner.scale(x, 2.0), backward)(ctx, w)
+        loss = own.sum_all(ctx)
+        loss.backward(ctx)
+        assert gradient(ctx, w) == [2.0, 2.0]
+    with f32(impl, ctx, [1.0, 2.0], grad=True) as w, ctx.exec_scope():
+
+        def ending(inner: Any, g: Any, x: Any) -> Any:
+            w.deinit()
+            return (inner.scale(g, 2.0),)
+
+        own = impl.custom_vjp(lambda inner, x: inner.scale(x, 2.0), ending)(ctx, w).sum_all(ctx)
+        assert_raises(UseAfterDeinit, "AUTOGRAD-LIFE-1", partial(own.add(ctx, w.sum_all(ctx)).backward, ctx))
+    gc.collect()
+    assert ctx.rt.buffers.outstanding_buffers() == 0
+
+
+@clause("AUTOGRAD-CUSTOM-1")
+def test_one_raw_tensor_is_not_two_gradients(impl: Any, ctx: Any) -> None:
+    given: list[Any] = []
+
+    def backward(inner: Any, g: Any, x: Any, y: Any) -> Any:
+        given.append(inner.scale(g, 2.0))
+        return (given[0], given[0])
+
+    with f32(impl, ctx, [1.0, 2.0], grad=True) as w, ctx.exec_scope():
+        loss = impl.custom_vjp(lambda inner, x, y: inner.add(x, y), backward)(ctx, w, w).sum_all(ctx)
+        assert_raises(UseAfterDeinit, None, partial(loss.backward, ctx))
+        assert w.grad(ctx) is None
+        given[0].deinit()
+    gc.collect()
+    assert ctx.rt.buffers.outstanding_buffers() == 0
