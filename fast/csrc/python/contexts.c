@@ -198,6 +198,19 @@ PyObject *fh_quick_binary(fh_context *ctx, int operation, fh_facade *a, fh_facad
     return rank ? finished(&c, fh_facade_like(a, (PyObject *)ctx, ctx->pool, rank, dims)) : NULL;
 }
 
+/* Clauses: POLICY-ARITH-1, POLICY-TAGS-1 */
+PyObject *fh_quick_aligned(fh_context *ctx, int operation, PyTypeObject *type, fh_facade *a, const fh_tensor *a_along, fh_facade *b,
+                           const fh_tensor *b_along) {
+    struct call c;
+    size_t dims[FC_MAX_RANK];
+    fh_tensor first = *a_along, second = *b_along;
+    const int rank = readied(ctx, &c, operation, &first, &second, dims);
+    if (!rank) return NULL;
+    PyObject *out = fh_facade_empty(type, a->t.dtype, 0, (PyObject *)ctx, ctx->pool, rank, dims);
+    if (out && !fh_are_usable((fh_tensor *const[]){&a->t, &b->t}, 2)) Py_CLEAR(out); /* before the copies are looked at */
+    return finished(&c, out);
+}
+
 /* Clause: POLICY-SCALAR-1 */
 PyObject *fh_quick_scale(fh_context *ctx, fh_facade *x, double factor) {
     struct call c;

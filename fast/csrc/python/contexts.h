@@ -25,6 +25,9 @@ static inline int fh_scope_is_open(const fh_context *ctx) { return !ctx->marks |
    without an exception when something is not plain. */
 PyObject *fh_quick_binary(fh_context *ctx, int operation, fh_facade *a, fh_facade *b);
 PyObject *fh_quick_scale(fh_context *ctx, fh_facade *x, double factor);
+/* The same of tensors whose axes lie along those of the result as the copies say, of the given type. */
+PyObject *fh_quick_aligned(fh_context *ctx, int operation, PyTypeObject *type, fh_facade *a, const fh_tensor *a_along, fh_facade *b,
+                           const fh_tensor *b_along);
 /* The sum of all elements of an f32 tensor, of the given type; and a copy of an f32 raw tensor, of the type of `like`. */
 PyObject *fh_quick_sum(fh_context *ctx, PyTypeObject *type, fh_facade *x);
 PyObject *fh_quick_copy(fh_context *ctx, fh_facade *like, fh_tensor *raw);

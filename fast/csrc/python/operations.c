@@ -9,12 +9,17 @@
 #include "storage/memory.h"
 #include "core/fault.h"
 #include "ops/ops.h"
+#include <string.h>
 
 static PyObject *slow_names[5], *slow_sum_all, *slow_dot, *slow_grad, *rt_name, *scopes_name, *entries_name, *nothing;
-/* What the Python layer knows: the formulas of add sub mul div scale sum_all dot, and the type of scalars of f32; and what it
-   has found out about pairs of types: (type, type): (axis of the first, axis of the second, type of their dot). */
-static PyObject *formulas, *scalar_type, *products;
-enum { SCALE = FC_DIV + 1, SUM_ALL, DOT, OPERATIONS, PRODUCTS = 256 };
+/* What the Python layer knows: the formulas of add sub mul div scale sum_all dot, and the type of scalars of f32. */
+static PyObject *formulas, *scalar_type;
+enum { SCALE = FC_DIV + 1, SUM_ALL, DOT, OPERATIONS };
+/* And what it has found out about pairs of types: (type, type): (type of their dot, axis of the first, axis of the second); and
+   (type, type): (type of their sum, axes of the first, axes of the second), bytes that say which axis lies at each place of the
+   result, NOWHERE for none. */
+static PyObject *products, *alignments;
+enum { NOWHERE = 255, PAIRS = 256 };
 
 static fh_facade *of(PyObject *object) { return (fh_facade *)object; }
 
@@ -42,7 +47,16 @@ static PyObject *adopted(fh_context *ctx, PyObject *result) {
     return result;
 }
 
-static PyObject *view_of(fh_tensor *t) { return fh_are_usable(&t, 1) ? fh_view_of(t, t->rank, t->shape, t->strides, t->offset) : NULL; }
+/* An operand, and how its axes lie along those of the result: as its own, or elsewhere. */
+struct side {
+    fh_facade *given;
+    const fh_tensor *along;
+};
+static PyObject *view_of(const struct side *side) {
+    fh_tensor *t = &side->given->t;
+    const fh_tensor *along = side->along;
+    return fh_are_usable(&t, 1) ? fh_view_of(t, along->rank, along->shape, along->strides, along->offset) : NULL;
+}
 static PyObject *or_none(PyObject *object) {
     PyObject *found = object ? object : Py_None;
     Py_INCREF(found);
@@ -57,11 +71,11 @@ static PyObject *pair_of(PyObject *first, PyObject *second) {
 }
 
 /* The saved operands of a product or quotient, as its formula wants them. */
-static PyObject *saved_of(int operation, fh_facade *a, fh_facade *b) {
+static PyObject *saved_of(int operation, const struct side *a, const struct side *b) {
     if (operation != FC_MUL && operation != FC_DIV && operation != DOT) return or_none(nothing);
-    const int of_b = a->node || (operation == FC_DIV && b->node);
-    PyObject *first = b->node ? view_of(&a->t) : or_none(NULL);
-    return pair_of(first, !first ? NULL : of_b ? view_of(&b->t) : or_none(NULL));
+    const int of_b = a->given->node || (operation == FC_DIV && b->given->node);
+    PyObject *first = b->given->node ? view_of(a) : or_none(NULL);
+    return pair_of(first, !first ? NULL : of_b ? view_of(b) : or_none(NULL));
 }
 
 /* What a formula is told beside: of scale the factor, of sum_all the operand's shape and that all of it was summed. */
@@ -73,9 +87,9 @@ static PyObject *constants_of(int operation, const fh_facade *a, double factor) 
 
 /* Give a result its node, with constants that are stolen; NULL with an exception, and then it has ended
    (clauses AUTOGRAD-TRACK-1, AUTOGRAD-VJP-1, AUTOGRAD-VJP-2, AUTOGRAD-VJP-6). */
-static PyObject *noted(PyObject *result, int operation, fh_facade *a, fh_facade *b, PyObject *constants) {
+static PyObject *noted(PyObject *result, int operation, const struct side *a, const struct side *b, PyObject *constants) {
     PyObject *shape = fh_tuple(of(result)->t.rank, of(result)->t.shape);
-    PyObject *operands = b ? pair_of(or_none(a->node), or_none(b->node)) : PyTuple_Pack(1, a->node);
+    PyObject *operands = b ? pair_of(or_none(a->given->node), or_none(b->given->node)) : PyTuple_Pack(1, a->given->node);
     PyObject *saved = saved_of(operation, a, b);
     if (shape && constants && operands && saved)
         of(result)->node = fh_node_new(shape, operands, saved, PyTuple_GetItem(formulas, operation), constants);
@@ -92,6 +106,66 @@ static int have_one_shape(const fh_tensor *a, const fh_tensor *b) {
     return a->rank == b->rank && !memcmp(a->shape, b->shape, a->rank * sizeof *a->shape);
 }
 
+/* What is known about the types of two tensors, borrowed; NULL when they have not met, or with an exception. */
+static PyObject *known_of(PyObject *pairs, PyObject *self, PyObject *other) {
+    PyObject *types = pairs && fh_is_facade(other) ? PyTuple_Pack(2, Py_TYPE(self), Py_TYPE(other)) : NULL;
+    PyObject *known = types ? PyDict_GetItemWithError(pairs, types) : NULL;
+    Py_XDECREF(types);
+    return known;
+}
+
+/* A tensor with its axes at the places of a result's; at a place without one it has size 1. */
+static fh_tensor placed(const fh_tensor *t, PyObject *places) {
+    fh_tensor along = *t;
+    const unsigned char *at = (const unsigned char *)PyBytes_AsString(places);
+    along.rank = (uint8_t)PyBytes_Size(places);
+    for (int k = 0; k < along.rank; k++) {
+        along.shape[k] = at[k] == NOWHERE ? 1 : t->shape[at[k]];
+        along.strides[k] = at[k] == NOWHERE ? 0 : t->strides[at[k]];
+    }
+    return along;
+}
+
+/* Where the axes of an operand lie in a result, as a formula is told: its shape and their places, -1 for the axis of a scalar;
+   None where they are the result's. */
+static PyObject *place_of(const fh_tensor *t, PyObject *places, const fh_tensor *result) {
+    const unsigned char *at = (const unsigned char *)PyBytes_AsString(places);
+    PyObject *axes = PyTuple_New(t->rank);
+    int same = t->rank == result->rank && !memcmp(t->shape, result->shape, t->rank * sizeof *t->shape);
+    for (int axis = 0; axes && axis < t->rank; axis++) {
+        int place = t->bare ? -1 : 0;
+        while (place >= 0 && place < result->rank && at[place] != axis) place++;
+        same = same && place == axis;
+        PyTuple_SetItem(axes, axis, PyLong_FromLong(place));
+    }
+    PyObject *shape = same ? NULL : fh_tuple(t->rank, t->shape);
+    if (!same) return pair_of(shape, axes);
+    Py_XDECREF(axes);
+    return axes ? or_none(NULL) : NULL;
+}
+static PyObject *places_of(const fh_facade *a, PyObject *left, const fh_facade *b, PyObject *right, const fh_facade *result) {
+    PyObject *places = pair_of(place_of(&a->t, left, &result->t), place_of(&b->t, right, &result->t));
+    if (!places || PyTuple_GetItem(places, 0) != Py_None || PyTuple_GetItem(places, 1) != Py_None) return places;
+    Py_DECREF(places);
+    return or_none(nothing);
+}
+
+/* A sum, difference, product or quotient of tensors of two types that the Python layer has met together; NULL without an
+   exception when something is not plain. */
+static PyObject *aligned(fh_context *ctx, PyObject *self, int operation, PyObject *other, int tracked) {
+    PyObject *known = known_of(alignments, self, other), *type, *left, *right, *result = NULL;
+    if (!known || !fh_is_usable(&of(self)->t) || !fh_is_usable(&of(other)->t)) return NULL;
+    Py_INCREF(known);
+    if (PyArg_ParseTuple(known, "OSS", &type, &left, &right)) {
+        const fh_tensor first = placed(&of(self)->t, left), second = placed(&of(other)->t, right);
+        const struct side a = {of(self), &first}, b = {of(other), &second};
+        result = fh_quick_aligned(ctx, operation, (PyTypeObject *)type, a.given, &first, b.given, &second);
+        if (result && tracked) result = noted(result, operation, &a, &b, places_of(a.given, left, b.given, right, of(result)));
+    }
+    Py_DECREF(known);
+    return result;
+}
+
 /* The result of plain arguments; NULL without an exception when something is not plain. */
 static PyObject *plain(fh_context *ctx, PyObject *self, int operation, PyObject *other) {
     fh_facade *a = of(self), *b = NULL;
@@ -100,34 +174,35 @@ static PyObject *plain(fh_context *ctx, PyObject *self, int operation, PyObject 
         if (!PyFloat_CheckExact(other)) return NULL;
         factor = PyFloat_AsDouble(other);
     } else if (operation <= FC_DIV) {
-        if (Py_TYPE(other) != Py_TYPE(self)) return NULL;
+        if (Py_TYPE(other) != Py_TYPE(self) && !fh_is_facade(other)) return NULL;
         b = of(other);
     }
     const int tracked = !ctx->untracked && (a->node || (b && b->node));
-    if (tracked && (!can_track(a) || (b && !have_one_shape(&a->t, &b->t)))) return NULL;
+    if (tracked && !can_track(a)) return NULL;
+    if (b && (Py_TYPE(other) != Py_TYPE(self) || (tracked && !have_one_shape(&a->t, &b->t)))) return aligned(ctx, self, operation, other, tracked);
     PyObject *result;
     if (operation == SUM_ALL)
         result = scalar_type ? fh_quick_sum(ctx, (PyTypeObject *)scalar_type, a) : NULL;
     else
         result = b ? fh_quick_binary(ctx, operation, a, b) : fh_quick_scale(ctx, a, factor);
-    return tracked && result ? noted(result, operation, a, b, constants_of(operation, a, factor)) : result;
+    if (!tracked || !result) return result;
+    return noted(result, operation, &(struct side){a, &a->t}, b ? &(struct side){b, &b->t} : NULL, constants_of(operation, a, factor));
 }
 
 /* The dot of tensors of two types that the Python layer has met together; NULL without an exception when something is not plain. */
 static PyObject *plain_dot(fh_context *ctx, PyObject *self, PyObject *other) {
-    PyObject *types = products && fh_is_facade(other) ? PyTuple_Pack(2, Py_TYPE(self), Py_TYPE(other)) : NULL;
-    PyObject *known = types ? PyDict_GetItemWithError(products, types) : NULL, *type, *result = NULL;
-    Py_XDECREF(types);
+    PyObject *known = known_of(products, self, other), *type, *result = NULL;
     if (!known) return NULL;
     int axis, other_axis;
     fh_facade *a = of(self), *b = of(other);
     const int tracked = !ctx->untracked && (a->node || b->node);
     Py_INCREF(known);
-    if (PyArg_ParseTuple(known, "iiO", &axis, &other_axis, &type) && !(tracked && !can_track(a)))
+    if (PyArg_ParseTuple(known, "Oii", &type, &axis, &other_axis) && !(tracked && !can_track(a)))
         result = fh_quick_dot(ctx, (PyTypeObject *)type, a, axis, b, other_axis);
     Py_DECREF(known);
     if (!tracked || !result) return result;
-    return noted(result, DOT, a, b, Py_BuildValue("(NNii)", fh_tuple(a->t.rank, a->t.shape), fh_tuple(b->t.rank, b->t.shape), axis, other_axis));
+    PyObject *constants = Py_BuildValue("(NNii)", fh_tuple(a->t.rank, a->t.shape), fh_tuple(b->t.rank, b->t.shape), axis, other_axis);
+    return noted(result, DOT, &(struct side){a, &a->t}, &(struct side){b, &b->t}, constants);
 }
 
 static PyObject *quick(PyObject *self, int operation, PyObject *const *args) {
@@ -185,23 +260,50 @@ static PyObject *knows(PyObject *module, PyObject *args) {
     Py_RETURN_NONE;
 }
 
-/* facade_product(type, axis, type, axis, type of the result): what dot of two types is, found out once */
-static PyObject *knows_product(PyObject *module, PyObject *args) {
-    PyObject *type, *other, *made;
-    int axis, other_axis;
-    (void)module;
-    if (!PyArg_ParseTuple(args, "OiOiO", &type, &axis, &other, &other_axis, &made)) return NULL;
-    if (!fh_is_facade_type(type) || !fh_is_facade_type(other) || !fh_is_facade_type(made) || axis < 0 || axis >= FC_MAX_RANK || other_axis < 0 || other_axis >= FC_MAX_RANK)
-        return PyErr_Format(PyExc_TypeError, "facade_product(type, axis, type, axis, type of the result)");
-    if (!products && !(products = PyDict_New())) return NULL;
-    if (PyDict_Size(products) >= PRODUCTS) PyDict_Clear(products); /* who makes that many types pays for finding out */
-    PyObject *types = PyTuple_Pack(2, type, other), *known = Py_BuildValue("(iiO)", axis, other_axis, made);
-    const int good = types && known && PyDict_SetItem(products, types, known) == 0;
+/* Note what was found out about two types; steals it, which may be NULL. */
+static PyObject *remembered(PyObject **pairs, PyObject *type, PyObject *other, PyObject *known) {
+    PyObject *types = known ? PyTuple_Pack(2, type, other) : NULL;
+    int good = types && (*pairs || (*pairs = PyDict_New()));
+    if (good && PyDict_Size(*pairs) >= PAIRS) PyDict_Clear(*pairs); /* who makes that many types pays for finding out */
+    good = good && PyDict_SetItem(*pairs, types, known) == 0;
     Py_XDECREF(types);
     Py_XDECREF(known);
     if (!good) return NULL;
     Py_RETURN_NONE;
 }
+static int are_types(PyObject *type, PyObject *other, PyObject *made) {
+    return fh_is_facade_type(type) && fh_is_facade_type(other) && fh_is_facade_type(made);
+}
+
+/* facade_product(type, other type, type of their dot, axis, axis) */
+static PyObject *knows_product(PyObject *module, PyObject *args) {
+    PyObject *type, *other, *made;
+    int axis, other_axis;
+    (void)module;
+    if (!PyArg_ParseTuple(args, "OOOii", &type, &other, &made, &axis, &other_axis)) return NULL;
+    if (!are_types(type, other, made) || axis < 0 || axis >= FC_MAX_RANK || other_axis < 0 || other_axis >= FC_MAX_RANK)
+        return PyErr_Format(PyExc_TypeError, "facade_product(type, other type, type of their dot, axis, axis)");
+    return remembered(&products, type, other, Py_BuildValue("(Oii)", made, axis, other_axis));
+}
+
+static int are_places(PyObject *places, Py_ssize_t rank) {
+    const unsigned char *at = (const unsigned char *)PyBytes_AsString(places);
+    if (PyBytes_Size(places) != rank) return 0;
+    for (Py_ssize_t k = 0; k < rank; k++)
+        if (at[k] >= FC_MAX_RANK && at[k] != NOWHERE) return 0;
+    return 1;
+}
+/* facade_alignment(type, other type, type of their sum, places, places) */
+static PyObject *knows_alignment(PyObject *module, PyObject *args) {
+    PyObject *type, *other, *made, *left, *right;
+    (void)module;
+    if (!PyArg_ParseTuple(args, "OOOSS", &type, &other, &made, &left, &right)) return NULL;
+    const Py_ssize_t rank = PyBytes_Size(left);
+    if (!are_types(type, other, made) || !rank || rank > FC_MAX_RANK || !are_places(left, rank) || !are_places(right, rank))
+        return PyErr_Format(PyExc_TypeError, "facade_alignment(type, other type, type of their sum, places, places)");
+    return remembered(&alignments, type, other, Py_BuildValue("(OOO)", made, left, right));
+}
+
 /* Clauses: POLICY-ARITH-1, POLICY-TAGS-1, POLICY-SCALAR-1 */
 #define OPERATION(name, operation) \
     FH_OPERATION(name) { return operate(self, operation, args, count, names); }
@@ -215,6 +317,7 @@ OPERATION(sum_all, SUM_ALL)
 static PyMethodDef functions[] = {
     {"facade_knows", knows, METH_VARARGS, NULL},
     {"facade_product", knows_product, METH_VARARGS, NULL},
+    {"facade_alignment", knows_alignment, METH_VARARGS, NULL},
     {NULL, NULL, 0, NULL},
 };
 

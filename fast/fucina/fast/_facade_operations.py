@@ -26,6 +26,7 @@ from fucina.fast._facade_core import (
 )
 from fucina.fast._facade_types import TensorType, kind_of
 from fucina.fast._facade_views import Views
+from fucina.fast._objects import handles
 from fucina.fast._shown import tuple_shown
 from fucina.fast.autograd import Node
 from fucina.spec.errors import (
@@ -372,7 +373,12 @@ def _binary(x: Tensor, ctx: Any, operation: int, other: Any) -> Tensor:
         shape = _together(a_shape, b_shape, clause)
         if operation == _DIV and dtype in INTEGERS and contexts.has_zero(b):
             raise DivisionByZero("other must have no 0 among its integers", clause="POLICY-ARITH-1")
+        handles.facade_alignment(type(x), type(y), kind, _in_bytes(left), _in_bytes(right))
         return _computed(ctx, operation, kind, shape, (x, a, left), (y, b, right))
+
+
+def _in_bytes(places: Places) -> bytes:
+    return bytes(255 if at is None else at for at in places)
 
 
 def _computed(

@@ -157,7 +157,7 @@ class Products(Reductions):
                 node = Node(dims, (self._node, found._node), saved, formulas.DOT, constants)
             made = kind_of(names, rank, self.dtype)
             if axis is None:
-                handles.facade_product(kind, at, its, its_at, made)
+                handles.facade_product(kind, its, made, at, its_at)
             return result(ctx, made, raw, node)
 
 
