@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from fucina.fast import rng
-from fucina.fast._arguments import cast_pattern, double, integer, pattern, u64
+from fucina.fast._arguments import cast_pattern, double, integer, pattern, u64, whole
 from fucina.fast._context_core import contexts
 from fucina.fast._facade_core import checked_count, constructor, fresh
-from fucina.fast._facade_indices import indices_of, require_indices
+from fucina.fast._facade_indices import indices_of, require_indices, require_integers
 from fucina.fast._facade_making import Making, sized
+from fucina.fast._objects import handles
 from fucina.fast._shown import double_shown, integer_shown
 from fucina.fast._sizes import length
 from fucina.fast.tensor import TensorOf
@@ -120,6 +121,8 @@ class Filling(Making):
         Clauses: FACADE-NEW-5
         """
         _require("eye", cls.dtype, DType.f32)
+        for name, number in (("n", n), ("m", n if m is None else m)):
+            whole(name, number, "FACADE-NEW-5")
         dims = sized(cast("TensorType", cls), (n, n if m is None else m), "FACADE-NEW-5")
         made: RawTensor = ctx._filled(dims, DType.f32, 0)
         made._patterns().reshape(dims)[np.arange(min(dims)), np.arange(min(dims))] = _ONE
@@ -157,16 +160,11 @@ class Filling(Making):
         clause, kind = "FACADE-NEW-6", cast("TensorType", cls)
         require_indices(indices, clause)
         _require("one_hot", cls.dtype, DType.f32)
+        require_integers(indices)
+        _require_tags(kind, type(indices), clause)
+        whole("classes", classes, clause)
         with indices_of(ctx, indices, clause) as found:
-            if found.kind is not None:
-                its = found.kind
-                same = its.rank + 1 == kind.rank and (its.rank == 0 or (its._names is None) is (kind._names is None))
-                if not same or (kind._names is not None and its.axis_tags != kind.axis_tags[:-1]):
-                    raise InvalidTag(
-                        f"the type must have the tags {its.axis_tags} of the indices and one more, got {kind!r}",
-                        clause=clause,
-                    )
-            elif kind.rank != 2:
+            if found.kind is None and kind.rank != 2:
                 raise InvalidShape(f"of a sequence, the type must have two axes, got {kind!r}", clause=clause)
             dims = sized(kind, (*found.shape, classes), clause)
             found.require_below(dims[-1], clause)
@@ -299,6 +297,16 @@ def _require(what: str, dtype: DType, needed: DType) -> None:
 def _seed(what: str, dtype: DType, seed: int, needed: DType = DType.f32) -> int:
     _require(what, dtype, needed)
     return u64("seed", seed)
+
+
+def _require_tags(kind: TensorType, its: Any, clause: str) -> None:
+    if not issubclass(its, handles.Facade):
+        return
+    same = its.rank + 1 == kind.rank and (its.rank == 0 or (its._names is None) is (kind._names is None))
+    if not same or (kind._names is not None and its.axis_tags != kind.axis_tags[:-1]):
+        raise InvalidTag(
+            f"the type must have the tags {its.axis_tags} of the indices and one more, got {kind!r}", clause=clause
+        )
 
 
 def _require_rank(kind: TensorType, rank: int) -> None:

@@ -197,10 +197,9 @@ class Operations(Views):
         Clauses: POLICY-DROPOUT-1, AUTOGRAD-VJP-4
         """
         require_dtype("dropout", self.dtype, TRACKED)
-        chance = double("p", p)
-        rng.dropout_scale(chance)
-        key = u64("seed", seed)
+        chance, key = double("p", p), u64("seed", seed)
         shape = checked_count(self._raw_shape, "POLICY-DROPOUT-1")
+        rng.dropout_scale(chance)
         with fresh(ctx, self.dtype, shape) as raw:
             contexts.dropout(self, key, chance, raw)
             return self._viewed(ctx, type(self), raw, formulas.DROPOUT, key, chance)
