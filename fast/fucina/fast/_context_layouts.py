@@ -176,7 +176,7 @@ class Layouts(Operations):
         """
         clause = "CONTEXT-PREPARE-1"
         (found,) = operands(clause, x=x)
-        target = scalar_dtype(compute_dtype, clause)
+        target = scalar_dtype(compute_dtype, clause, "compute_dtype")
         require_scalar(found.dtype, "prepare_as", clause)
         if found.dtype is target and found.is_contiguous():
             return PreparedTensor(found, owned=False)

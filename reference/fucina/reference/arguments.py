@@ -178,7 +178,7 @@ def flag(name: str, value: object, clause: str) -> bool:
     return bool(value)
 
 
-def dtype_argument(dtype: object) -> DType:
+def dtype_argument(dtype: object, name: str = "dtype") -> DType:
     """Return the argument if it is a dtype.
 
     Notes
@@ -186,20 +186,20 @@ def dtype_argument(dtype: object) -> DType:
     Clauses: DTYPE-ARG-1
     """
     if type(dtype) is not DType:
-        raise InvalidDType(f"a DType is required, got {shown(dtype)}", clause="DTYPE-ARG-1")
+        raise InvalidDType(f"{name} must be a DType, got {shown(dtype)}", clause="DTYPE-ARG-1")
     return dtype
 
 
-def scalar_dtype(dtype: object, clause: str) -> DType:
+def scalar_dtype(dtype: object, clause: str, name: str = "dtype") -> DType:
     """Return the argument if it is a scalar dtype; ``clause`` is the one that allows no other.
 
     Notes
     -----
     Clauses: DTYPE-ARG-1, ERR-TYPE-1
     """
-    found = dtype_argument(dtype)
+    found = dtype_argument(dtype, name)
     if GEOMETRY[found].kind is not DTypeKind.scalar:
-        raise InvalidDType(f"a scalar dtype is required, got {found!r}", clause=clause)
+        raise InvalidDType(f"{name} must be a scalar dtype, got {found!r}", clause=clause)
     return found
 
 
