@@ -127,9 +127,9 @@ static inline int fh_life(const fh_tensor *t) {
     const fh_tensor *lender = (const fh_tensor *)t->lender;
     return lender && !lender->storage ? lender->life : t->life;
 }
-PyObject *fh_unusable(const fh_tensor *t, const char *clause);
+PyObject *fh_unusable(const fh_tensor *t);
 #define FH_REQUIRE_USABLE(self) \
-    if (!fh_is_usable((fh_tensor *)(self))) return fh_unusable((fh_tensor *)(self), "TENSOR-LIFE-1")
+    if (!fh_is_usable((fh_tensor *)(self))) return fh_unusable((fh_tensor *)(self))
 /* The shape in storage elements. */
 static inline void fh_storage_shape(const fh_tensor *t, size_t *dims) {
     for (int k = 0; k < t->rank; k++) dims[k] = t->shape[k];

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 from fucina.fast._context_core import Core as Context
 from fucina.fast._facade_core import TRACKED, operand, result, tracks
 from fucina.fast._facade_making import consumable
-from fucina.fast._facade_types import checked_names, kind_of, listed
+from fucina.fast._facade_types import kind_of, names_of
 from fucina.fast._objects import handles
 from fucina.fast._shown import shown, tuple_shown
 from fucina.fast.autograd import Node
@@ -73,7 +73,7 @@ def _applied(
         if not tensors:
             raise DTypeMismatch("an operation takes one tensor or more, got none", clause=_CLAUSE)
         operands = [operand(f"operand {k}", value, _CLAUSE) for k, value in enumerate(tensors)]
-        names = checked_names(listed(tags, _CLAUSE), _CLAUSE) if tags is not None else None
+        names = names_of(tags) if tags is not None else None
         with _untracked(ctx):
             raw = forward(ctx, *[value.as_raw_tensor() for value in operands])
         if not issubclass(type(raw), handles.Tensor):

@@ -5,11 +5,9 @@ from __future__ import annotations
 from math import prod
 from typing import TYPE_CHECKING, Any, cast
 
-import numpy as np
-
 from fucina.fast import _formulas as formulas
 from fucina.fast._accelerate import of_bits
-from fucina.fast._arguments import cast_pattern, double, pattern
+from fucina.fast._arguments import cast_pattern, double, is_whole, pattern
 from fucina.fast._context_core import contexts
 from fucina.fast._facade_core import (
     Pending,
@@ -22,7 +20,7 @@ from fucina.fast._facade_core import (
     result,
     tracks,
 )
-from fucina.fast._facade_indices import indices_of, require_indices_live
+from fucina.fast._facade_indices import indices_of, require_indices, require_integers
 from fucina.fast._facade_operations import require_same_dtype
 from fucina.fast._facade_products import Products
 from fucina.fast._facade_reductions import mean_of
@@ -51,11 +49,11 @@ class Composed(Products):
 
     __slots__ = ()
 
-    def _composed(self, what: str, axis: Any, clause: str) -> tuple[TensorType, int, tuple[int, ...]]:
+    def _composed(self, what: str, axis: Any) -> tuple[TensorType, int, tuple[int, ...]]:
         """Return the type, the place of an axis, and the places of the others."""
         require_dtype(what, self.dtype, _F32)
         kind = cast(TensorType, type(self))
-        at = axis_of(kind, axis, clause)
+        at = axis_of(kind, axis)
         return kind, at, tuple(k for k in range(kind.rank) if k != at)
 
     @on_context
@@ -87,12 +85,15 @@ class Composed(Products):
         Clauses: POLICY-NLL-1, AUTOGRAD-VJP-7, AUTOGRAD-SCOPE-1
         """
         clause = "POLICY-NLL-1"
-        one = hasattr(type(targets), "__index__") and not isinstance(targets, np.ndarray)
-        require_indices_live(targets, clause)
-        kind, at, others = self._composed("nll_loss", axis, clause)
+        one = is_whole(targets)
+        if not one:
+            require_indices("targets", targets, clause)
+        require_dtype("nll_loss", self.dtype, _F32)
+        require_integers("targets", targets, clause)
+        kind, at, others = self._composed("nll_loss", axis)
         if one and others:
             raise ShapeMismatch(f"one index is for a tensor of one axis, got {kind!r}", clause=clause)
-        with indices_of(ctx, (targets,) if one else targets, clause) as found:
+        with indices_of(ctx, "targets", (targets,) if one else targets, clause) as found:
             shape = checked_count(self._raw_shape, clause)
             _require_targets(kind, tuple(shape[k] for k in others), others, found, at, clause)
             found.require_below(shape[at], clause)
@@ -136,7 +137,7 @@ class Composed(Products):
         Clauses: POLICY-NORM-1, AUTOGRAD-VJP-7, AUTOGRAD-SCOPE-1
         """
         clause = "POLICY-NORM-1"
-        kind, at, _ = self._composed("l2_normalize", axis, clause)
+        kind, at, _ = self._composed("l2_normalize", axis)
         small = _single("eps", eps)
         shape = checked_count(self._raw_shape, clause)
         tracked = _require_scope(ctx, self._node)
@@ -175,12 +176,12 @@ class Composed(Products):
         Clauses: POLICY-COSINE-1, AUTOGRAD-VJP-7, AUTOGRAD-SCOPE-1
         """
         clause = "POLICY-COSINE-1"
-        found = operand("other", other, clause)
+        found = operand("other", other)
         require_dtype("cosine_similarity", self.dtype, _F32)
         require_same_dtype(self, found)
         if self.axis_tags != found.axis_tags:
             raise InvalidTag(f"other must have the tags {self.axis_tags}, got {found.axis_tags}", clause=clause)
-        kind, at, others = self._composed("cosine_similarity", axis, clause)
+        kind, at, others = self._composed("cosine_similarity", axis)
         small = _single("eps", eps)
         shape = checked_count(self._raw_shape, clause)
         if found._raw_shape != shape:

@@ -111,7 +111,7 @@ def constructor(
             if not isinstance(cls, TensorType) or not cls.is_made():
                 raise DTypeMismatch(
                     f'{method.__name__} is called on a type such as Tensor("d"), got {shown(cls)}',
-                    clause="FACADE-CTX-1",
+                    clause="FACADE-TYPE-2",
                 )
             made = method(cls, ctx, *args, **kwargs)
             raw, node = made if type(made) is tuple else (made, None)
@@ -122,7 +122,7 @@ def constructor(
     return cast("Callable[Concatenate[type[_Self], Any, _Parameters], Tensor]", call)
 
 
-def operand(name: str, value: Any, clause: str) -> Tensor:
+def operand(name: str, value: Any, clause: str = "FACADE-CTX-1") -> Tensor:
     """Return an argument that must be a tensor of the facade, and not have ended.
 
     Raises
@@ -156,7 +156,7 @@ def switch(name: str, value: Any, clause: str) -> bool:
     DTypeMismatch
         It is none.
     """
-    if not isinstance(value, bool | np.bool_):
+    if type(value) not in (bool, np.bool_):  # by its type: isinstance believes what an object says of itself
         raise DTypeMismatch(f"{name} must be a bool, got {shown(value)}", clause=clause)
     return bool(value)
 

@@ -230,7 +230,7 @@ class Operations(Views):
         Clauses: POLICY-TAKE-1
         """
         clause = "POLICY-TAKE-1"
-        found = operand("other", other, clause)
+        found = operand("other", other)
         require_dtype("take_add_no_grad", self.dtype, _F32)
         require_same_dtype(self, found)
         kind, _, its = _aligned(cast(TensorType, type(self)), cast(TensorType, type(found)))
@@ -362,7 +362,7 @@ def _binary(x: Tensor, ctx: Any, operation: int, other: Any) -> Tensor:
     Clauses: POLICY-TAGS-1, POLICY-ARITH-1, POLICY-MIXED-1, AUTOGRAD-VJP-1
     """
     clause = "POLICY-TAGS-1"
-    y = operand("other", other, clause)
+    y = operand("other", other)
     dtype = x.dtype
     require_dtype(_NAMES[operation], dtype, _NUMBERS)
     require_same_dtype(x, y)

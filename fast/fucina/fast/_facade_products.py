@@ -68,7 +68,7 @@ class Products(Reductions):
         Clauses: POLICY-ROWS-1, AUTOGRAD-VJP-5
         """
         clause, kind = "POLICY-ROWS-1", cast(TensorType, type(self))
-        with indices_of(ctx, indices, clause) as found:
+        with indices_of(ctx, "indices", indices, clause) as found:
             names = self._names_of_rows(found.kind)
             rank = len(found.shape) + kind.rank - 1
             if kind.rank == 0:
@@ -122,7 +122,7 @@ class Products(Reductions):
         Clauses: POLICY-DOT-1, AUTOGRAD-VJP-6
         """
         clause = "POLICY-DOT-1"
-        found = operand("other", other, clause)
+        found = operand("other", other)
         require_dtype("dot", self.dtype, FLOATS)
         require_same_dtype(self, found)
         kind, its = cast(TensorType, type(self)), cast(TensorType, type(found))
@@ -183,7 +183,7 @@ def _contracted(kind: TensorType, its: TensorType, axis: Any) -> tuple[int, int]
                 clause=clause,
             )
         axis = common[0]
-    return axis_of(kind, axis, clause), axis_of(its, axis, clause)
+    return axis_of(kind, axis), axis_of(its, axis)
 
 
 def _names_of_product(kind: TensorType, its: TensorType, mine: tuple[int, ...], yours: tuple[int, ...]) -> Names:

@@ -31,6 +31,7 @@ __all__ = [
     "scalar_dtype",
     "shown",
     "whole",
+    "whole_or_none",
     "word",
 ]
 
@@ -76,6 +77,19 @@ def whole(name: str, value: object, clause: str) -> int:
         return int(operator.index(value))  # type: ignore[arg-type]  # what has no __index__ is refused below
     except TypeError:
         raise InvalidInteger(f"{name} must be an integer, got {shown(value)}", clause=clause) from None
+
+
+def whole_or_none(value: object) -> int | None:
+    """Return an argument as an int of any size; None for a bool and for what is no integer.
+
+    Notes
+    -----
+    Clauses: RNG-SEED-1
+    """
+    try:
+        return whole("value", value, "RNG-SEED-1")
+    except InvalidInteger:
+        return None
 
 
 def word(name: str, value: object, clause: str = "RNG-SEED-1") -> int:
@@ -173,7 +187,7 @@ def flag(name: str, value: object, clause: str) -> bool:
     DTypeMismatch
         If it is none.
     """
-    if not isinstance(value, bool | np.bool_):
+    if type(value) not in (bool, np.bool_):  # by its type: isinstance believes what an object says of itself
         raise DTypeMismatch(f"{name} must be a bool, got {shown(value)}", clause=clause)
     return bool(value)
 

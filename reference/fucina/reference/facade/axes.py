@@ -26,7 +26,7 @@ from fucina.reference.facade.values import Value
 from fucina.reference.facade.views import Views
 from fucina.reference.layouts import row_major
 from fucina.reference.runtime import ExecContext
-from fucina.reference.sizes import counted
+from fucina.reference.sizes import counted, listed
 from fucina.spec.errors import InvalidShape, InvalidTag
 
 if TYPE_CHECKING:
@@ -81,11 +81,11 @@ class Axes(Views):
             if len(sizes) < self.rank:
                 raise InvalidShape(f"{sizes} has fewer axes than {self.shape}", clause=clause)
             kind = self.kin(tuple(range(len(sizes))))
+        counted("shape", raw_shape(sizes), clause)
         own, axes = self.shape, placed(self, kind.axis_tags)
         for axis, n in zip(axes, sizes, strict=True):
             if axis is not None and own[axis] not in (1, n):
                 raise InvalidShape(f"{own} does not fit {sizes}: {own[axis]} is neither 1 nor {n}", clause=clause)
-        counted("shape", raw_shape(sizes), clause)
         steps = self.raw.strides
         strides = tuple(
             0 if axis is None or own[axis] != n else steps[axis] for axis, n in zip(axes, sizes, strict=True)
@@ -127,9 +127,10 @@ class Axes(Views):
         new = None if tags is None else tags_argument(tags)
         if new is not None:
             self.kin((*self.axis_tags[:at], *new, *self.axis_tags[at + 1 :]))
-        parts = shape_of(sizes, None, clause)
-        if new is not None and len(new) != len(parts):
-            raise InvalidTag(f"{len(parts)} sizes need as many tags, got {len(new)}", clause=clause)
+        given = listed("sizes", sizes, clause)
+        if new is not None and len(new) != len(given):
+            raise InvalidTag(f"{len(given)} sizes need as many tags, got {len(new)}", clause=clause)
+        parts = shape_of(given, None, clause, "sizes")
         if parts:
             counted("sizes", parts, clause)
         if not parts or math.prod(parts) != self.shape[at]:

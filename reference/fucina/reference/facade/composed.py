@@ -91,14 +91,15 @@ class Composed(Value):
         source = wanted.source
         if source is not None and source.axis_tags != (tags if type(self).is_named else tuple(range(len(tags)))):
             raise InvalidTag(f"targets must have the axes {tags}, got {source.axis_tags}", clause=clause)
-        if not is_a(reduction, str) or reduction not in REDUCTIONS:
-            raise InvalidBounds(f"reduction must be one of {REDUCTIONS}, got {shown(reduction)}", clause=clause)
+        wanted.read()
         one = not sizes and source is None  # a single target, which stands in a sequence of its own
         if source is None:
             wanted.numbers()
         if wanted.shape != ((1,) if one else sizes):
             raise ShapeMismatch(f"targets must have the shape {sizes}, got {wanted.shape}", clause=clause)
         found = wanted.within(self.shape[at])
+        if not is_a(reduction, str) or reduction not in REDUCTIONS:
+            raise InvalidBounds(f"reduction must be one of {REDUCTIONS}, got {shown(reduction)}", clause=clause)
         tracked = tracks(ctx, DType.f32, self)
         require_scope(ctx, "nll_loss", tracked)
 

@@ -23,6 +23,7 @@ from fucina.reference.facade.values import Value
 from fucina.reference.ops.movement import narrow_axis
 from fucina.reference.ops.operands import patterns, store
 from fucina.reference.runtime import ExecContext
+from fucina.reference.sizes import listed
 from fucina.spec.errors import InvalidShape, InvalidTag
 
 if TYPE_CHECKING:
@@ -82,10 +83,11 @@ class Views(Value):
     def _reshaped(self, ctx: ExecContext, shape: Any, tags: Any) -> Tensor:
         clause = "FACADE-VIEW-1"
         kind = None if tags is None else self.kin(tags_argument(tags))
-        sizes = tagged_shape(shape, kind, clause)
+        given = listed("shape", shape, clause)
+        if kind is None and type(self).is_named and len(given) != self.rank:
+            raise InvalidTag(f"{len(given)} sizes need as many tags, got none", clause=clause)
+        sizes = tagged_shape(given, kind, clause)
         if kind is None:
-            if type(self).is_named and len(sizes) != self.rank:
-                raise InvalidTag(f"{len(sizes)} tags are required for {sizes}, got none", clause=clause)
             kind = self.kin(self.axis_tags if type(self).is_named else tuple(range(len(sizes))))
         if math.prod(sizes) != math.prod(self.shape):
             raise InvalidShape(f"{math.prod(self.shape)} elements do not fill {sizes}", clause=clause)
