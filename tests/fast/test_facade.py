@@ -449,9 +449,11 @@ def test_a_context_driven_elsewhere_is_refused(ctx: ExecContext) -> None:
         ctx._enter()
         try:
             found: list[type] = []
+            uses: list[Callable[[], object]] = [lambda: x.add(ctx, x), lambda: x.scale(ctx, 2.0)]
+            uses.append(lambda: T.ones(ctx, (2,)))
 
             def work() -> None:
-                for use in (lambda: x.add(ctx, x), lambda: x.scale(ctx, 2.0), lambda: T.ones(ctx, (2,))):
+                for use in uses:
                     try:
                         use()
                     except ConcurrentUse as error:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, cast
 
 from fucina.fast._context_core import Core as Context
 from fucina.fast._facade_core import TRACKED, operand, result, tracks
@@ -17,17 +17,28 @@ from fucina.spec.errors import DTypeMismatch, ShapeMismatch, UseAfterDeinit
 from fucina.spec.types import DType
 
 if TYPE_CHECKING:
-    from fucina.fast._facade_types import TensorType
+    from fucina.fast._facade_types import Tag, TensorType
     from fucina.fast.facade import Tensor
     from fucina.fast.runtime import ExecContext
     from fucina.fast.tensor import RawTensor
+    from fucina.spec.memory import TensorPart
 
 __all__ = ["custom_vjp"]
 
 _CLAUSE = "AUTOGRAD-CUSTOM-1"
 
+Forward: TypeAlias = Callable[..., "TensorPart"]
+Backward: TypeAlias = Callable[..., "Sequence[TensorPart | None]"]
 
-def custom_vjp(forward: Callable[..., Any], backward: Callable[..., Any]) -> Callable[..., Tensor]:
+
+class Operation(Protocol):
+    """What :func:`custom_vjp` returns."""
+
+    def __call__(self, ctx: ExecContext, *tensors: Any, tags: Sequence[Tag] | None = None) -> Tensor:
+        """Return the result of the forward function."""
+
+
+def custom_vjp(forward: Forward, backward: Backward) -> Operation:
     """Return an operation with a forward and a backward function.
 
     Parameters
@@ -53,7 +64,7 @@ def custom_vjp(forward: Callable[..., Any], backward: Callable[..., Any]) -> Cal
         if not callable(value):
             raise DTypeMismatch(f"{name} must be callable, got {shown(value)}", clause=_CLAUSE)
 
-    def operation(ctx: ExecContext, *tensors: Any, tags: Sequence[str] | None = None) -> Tensor:
+    def operation(ctx: ExecContext, *tensors: Any, tags: Sequence[Tag] | None = None) -> Tensor:
         """Return what the forward function makes of the tensors, with tags, or with those of the first operand.
 
         Clauses: AUTOGRAD-CUSTOM-1

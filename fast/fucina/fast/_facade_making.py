@@ -148,7 +148,14 @@ class Making(Looking):
         """
         return consumable(cast("TensorType", cls), raw, "constant", _ALL)
 
-    from_tensor = constant
+    @classmethod
+    @constructor
+    def from_tensor(cls, ctx: Any, raw: Any) -> RawTensor:
+        """Return what :meth:`constant` does.
+
+        Clauses: FACADE-NEW-1
+        """
+        return consumable(cast("TensorType", cls), raw, "from_tensor", _ALL)
 
     # -- from values
 
