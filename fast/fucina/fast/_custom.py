@@ -102,12 +102,34 @@ def _applied(
             )
         consumable(kind, raw, "custom_vjp", TRACKED)
         nodes = tuple(value._node for value in operands)
-        node = None
-        if tracks(ctx, raw.dtype, *nodes):
-            node = Node(shape, nodes, tuple(value._clone_view() for value in operands), _formula, (backward,))
-        return result(ctx, kind, raw, node)
+        tracked = tracks(ctx, raw.dtype, *nodes)
+        with _room(ctx, tracked or raw.dtype is DType.f32) as reserved:
+            node = None
+            if tracked:
+                node = Node(shape, nodes, tuple(value._clone_view() for value in operands), _formula, (backward,))
+            return result(ctx, kind, raw, node, reserved=reserved)
     finally:
         ctx._leave()
+
+
+@contextmanager
+def _room(ctx: Any, adopted: bool) -> Iterator[bool]:
+    """Reserve room in the innermost scope, if it adopts the result, and say whether: then nothing else can fail.
+
+    What is to be consumed is the caller's until then.
+
+    Clauses: SCOPE-RESERVE-1, AUTOGRAD-CUSTOM-1
+    """
+    scopes = ctx._rt.scopes
+    reserved = adopted and bool(scopes.marks)
+    if reserved:
+        scopes.reserve()
+    try:
+        yield reserved
+    except BaseException:
+        if reserved:
+            scopes.give_back()
+        raise
 
 
 @contextmanager

@@ -15,6 +15,7 @@ from fucina.conformance.suite.tagged import f32, gradient, leaf, pattern_noise, 
 from fucina.spec import DType
 from fucina.spec.errors import (
     DTypeMismatch,
+    OutOfMemory,
     SavedValueChanged,
     ShapeMismatch,
     UseAfterDeinit,
@@ -156,6 +157,45 @@ def test_what_the_functions_return(impl: Any, ctx: Any) -> None:
         op = impl.custom_vjp(cube, cube_backward)
         for arguments in ((), (2.0,), (w.as_raw_tensor(),)):
             assert_raises(TypeError, None, partial(op, ctx, *arguments))
+
+
+@clause("AUTOGRAD-CUSTOM-1", "SCOPE-RESERVE-1", "STORAGE-FAULT-1")
+@pytest.mark.parametrize("grad", [False, True], ids=["constants", "leaves"])
+@pytest.mark.parametrize("scoped", [False, True], ids=["alone", "scope"])
+def test_what_forward_returned_without_memory(impl: Any, ctx: Any, grad: bool, scoped: bool) -> None:
+    """Whichever allocation fails, what forward had returned by then is still the caller's, as it was."""
+    returned = []
+
+    def forward(inner: Any, x: Any) -> Any:
+        returned.append(inner.scale(x, 2.0))
+        return returned[-1]
+
+    op, failed = impl.custom_vjp(forward, lambda inner, g, x: (inner.scale(g, 2.0),)), 0
+    with f32(impl, ctx, [1.0, 2.0], grad=grad) as w:
+        mark = ctx.open_exec_scope() if scoped else None
+        for n in range(1, 9):
+            before = state(ctx, w)
+            impl.internal.fail_allocation(n)
+            try:
+                result = op(ctx, w)
+            except OutOfMemory:
+                failed += 1
+                result = None
+            finally:
+                impl.internal.fail_allocation(None)
+            if result is not None:
+                assert_raises(UseAfterDeinit, None, returned.pop().data_const)
+                result.deinit()
+                break
+            for raw in returned:
+                assert raw.data_const().tolist() == [2.0, 4.0], "AUTOGRAD-CUSTOM-1: it stays the caller's"
+                raw.deinit()
+            returned.clear()
+            gc.collect()
+            assert state(ctx, w) == before
+        assert failed >= (2 if scoped else 1)
+        if mark is not None:
+            ctx.close_exec_scope(mark)
 
 
 @clause("AUTOGRAD-CUSTOM-1", "AUTOGRAD-SAVED-1")
