@@ -28,6 +28,11 @@ def _is_number(value: object) -> bool:
     return issubclass(type(value), float | np.float16 | np.float32) or is_whole(value)
 
 
+def _negative(number: Any) -> Any:
+    """Return the negative of a number; an integer of numpy's might have none of its own type, and wrap."""
+    return -int(number) if is_whole(number) else -number
+
+
 class Parts(Composed):
     """The operators of a tensor, on the context that made it.
 
@@ -60,7 +65,7 @@ class Parts(Composed):
     def __sub__(self, other: Any) -> Tensor:
         if self._shares_context(other):
             return self.sub(self._context, other)
-        return self.add_scalar(self._context, -other) if self._has_number(other) else NotImplemented
+        return self.add_scalar(self._context, _negative(other)) if self._has_number(other) else NotImplemented
 
     def __mul__(self, other: Any) -> Tensor:
         if self._shares_context(other):
