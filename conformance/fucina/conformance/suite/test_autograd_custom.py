@@ -159,6 +159,29 @@ def test_what_the_functions_return(impl: Any, ctx: Any) -> None:
             assert_raises(TypeError, None, partial(op, ctx, *arguments))
 
 
+@clause("AUTOGRAD-CUSTOM-1")
+def test_one_gradient_for_two_operands(impl: Any, ctx: Any) -> None:
+    """It is consumed once; a view of it is another tensor."""
+    given: list[Any] = []
+
+    def same(inner: Any, g: Any, x: Any, y: Any) -> Any:
+        given.append(inner.scale(g, 2.0))
+        return given[0], given[0]
+
+    def two_views(inner: Any, g: Any, x: Any, y: Any) -> Any:
+        with inner.scale(g, 2.0) as made:
+            return made.clone_view(), made.clone_view()
+
+    with f32(impl, ctx, [1.0, 2.0], grad=True) as w, f32(impl, ctx, [3.0, 4.0], grad=True) as v, ctx.exec_scope():
+        loss = impl.custom_vjp(lambda inner, x, y: inner.mul(x, y), same)(ctx, w, v).sum_all(ctx)
+        assert_raises(UseAfterDeinit, None, partial(loss.backward, ctx))
+        assert (w.grad(ctx), v.grad(ctx)) == (None, None)
+        assert given[0].data_const().tolist() == [2.0, 2.0], "AUTOGRAD-CUSTOM-1: it stays the caller's"
+        given[0].deinit()
+        impl.custom_vjp(lambda inner, x, y: inner.mul(x, y), two_views)(ctx, w, v).sum_all(ctx).backward(ctx)
+        assert (gradient(ctx, w), gradient(ctx, v)) == ([2.0, 2.0], [2.0, 2.0])
+
+
 @clause("AUTOGRAD-CUSTOM-1", "SCOPE-RESERVE-1", "STORAGE-FAULT-1")
 @pytest.mark.parametrize("grad", [False, True], ids=["constants", "leaves"])
 @pytest.mark.parametrize("scoped", [False, True], ids=["alone", "scope"])

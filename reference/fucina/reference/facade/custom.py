@@ -13,7 +13,7 @@ from fucina.reference.facade.results import Results, fits, tracks
 from fucina.reference.graph import Formula, Numbers, read32, write32
 from fucina.reference.runtime import ExecContext
 from fucina.reference.tensor import RawTensor
-from fucina.spec.errors import DTypeMismatch, ShapeMismatch
+from fucina.spec.errors import DTypeMismatch, ShapeMismatch, UseAfterDeinit
 from fucina.spec.types import DType
 
 if TYPE_CHECKING:
@@ -172,6 +172,8 @@ def _require_gradients(found: Any, operands: Sequence[RawTensor]) -> None:
                 f"{name} must have the shape {tuple(operand.shape)}, got {tuple(raw.shape)}", clause=CLAUSE
             )
         require_movable(name, raw, CLAUSE)
+        if any(raw is other for other in found[:i]):
+            raise UseAfterDeinit(f"{name} is one that was consumed before it", clause=CLAUSE)
 
 
 def _require_result(found: Any, kind: Kind) -> None:
