@@ -100,7 +100,7 @@ class Products(Value):
         """
         if source is None or not self.rank:
             return self.axis_tags
-        if source.rank and type(source).is_named != type(self).is_named:
+        if source.rank and self.rank > 1 and type(source).is_named != type(self).is_named:
             raise InvalidTag(
                 f"a tensor with tags does not go with one without, got {type(self)!r} and {type(source)!r}",
                 clause="POLICY-ROWS-1",
