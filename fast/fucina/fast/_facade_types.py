@@ -44,7 +44,7 @@ class TensorType(type):
     def __init__(cls, name: str, bases: tuple[type, ...], members: dict[str, Any], *, made: bool = False) -> None:
         super().__init__(name, bases, members)
 
-    def __call__(cls, *spec: Tag, dtype: DType = DType.f32) -> type[Tensor]:
+    def __call__(cls, *spec: Tag, dtype: DType = DType.f32, **others: Any) -> type[Tensor]:
         """Return the type of the tensors of a dtype whose axes have these tags, or are so many.
 
         Parameters
@@ -65,6 +65,10 @@ class TensorType(type):
         """
         if cls.is_made():
             raise DTypeMismatch(f"a {cls!r} is made by its constructors, such as zeros(ctx, shape)", clause=_CLAUSE)
+        if others:
+            raise InvalidTag(
+                f"a specification is tags, or a rank, and a dtype, got {', '.join(others)}", clause=_CLAUSE
+            )
         if len(spec) == 1 and not isinstance(spec[0], str):
             return kind_of(None, _rank_of(spec[0]), _dtype_of(dtype))
         names = checked_names(spec)
