@@ -85,14 +85,28 @@ ROWS = {
     "p": Row(lambda m: m.rng.dropout_mask(0, 0, B4, 1.5), "RNG-DROPOUT-3", ("p", "1.5")),
     "p of the scale": Row(lambda m: m.rng.dropout_scale(-0.5), "RNG-DROPOUT-3", ("p", "-0.5")),
     # -- dtypes and bridges
-    "dtype, no DType": Row(lambda m: m.dtype.kind("f32"), "DTYPE-ARG-1", ("'f32'",)),
-    "dtype, no block": Row(lambda m: m.dtype.block_size(DType.f32), "DTYPE-GEOM-1", ("DType.f32",)),
+    "dtype, no DType": Row(lambda m: m.dtype.kind("f32"), "DTYPE-ARG-1", ("dtype", "'f32'")),
+    "source, no DType": Row(lambda m: m.dtype.cast_bits("f16", DType.f32, 0), "DTYPE-ARG-1", ("source", "'f16'")),
+    "dtype, no block": Row(lambda m: m.dtype.block_size(DType.f32), "DTYPE-GEOM-1", ("dtype", "DType.f32")),
+    "dtype, blocks": Row(lambda m: m.dtype.scalar(DType.q4_k), "DTYPE-STORAGE-1", ("dtype", "DType.q4_k")),
+    "dtype of an accumulator, blocks": Row(
+        lambda m: m.dtype.accumulator(DType.q4_k), "DTYPE-ACC-1", ("dtype", "DType.q4_k")
+    ),
+    "dtype, no float": Row(lambda m: m.dtype.to_f32(DType.i32, 1), "BRIDGE-SCALAR-1", ("dtype", "DType.i32")),
+    "target, no float": Row(
+        lambda m: m.dtype.cast_float(DType.f32, DType.i32, 1.0), "BRIDGE-FLOAT-1", ("target", "DType.i32")
+    ),
+    "op, no FloatOp": Row(lambda m: m.dtype.compute_dtype("matmul", DType.f32), "DTYPE-POLICY-1", ("op", "'matmul'")),
     "value of a bridge": Row(lambda m: m.dtype.f32_to_bf16("1"), "NUM-PARAM-1", ("value", "'1'")),
     "bits, too large": Row(
         lambda m: m.dtype.cast_bits(DType.f16, DType.f32, 1 << 16), "BRIDGE-BITS-1", ("bits", "65536")
     ),
-    "source, blocks": Row(lambda m: m.dtype.cast_array(DType.q4_0, DType.f32, Q), "BRIDGE-ARRAY-1", ("DType.q4_0",)),
-    "target, blocks": Row(lambda m: m.dtype.cast_array(DType.f32, DType.q4_0, F4), "BRIDGE-ARRAY-1", ("DType.q4_0",)),
+    "source, blocks": Row(
+        lambda m: m.dtype.cast_array(DType.q4_0, DType.f32, Q), "BRIDGE-ARRAY-1", ("source", "DType.q4_0")
+    ),
+    "target, blocks": Row(
+        lambda m: m.dtype.cast_array(DType.f32, DType.q4_0, F4), "BRIDGE-ARRAY-1", ("target", "DType.q4_0")
+    ),
     "array, of another dtype": Row(
         lambda m: m.dtype.cast_array(DType.f32, DType.f64, np.zeros(4)), "BRIDGE-ARRAY-2", ("array", "f32", "'d'")
     ),
@@ -131,7 +145,9 @@ ROWS = {
     "count, negative": Row(lambda m: m.parallel.set_max_threads(-1), "TEAM-SIZE-3", ("count", "-1")),
     "limit, a float": Row(lambda m: m.parallel.cpu_thread_count(1.5), "TEAM-SIZE-1", ("limit", "1.5")),
     "name, bytes": Row(lambda m: m.parallel.env_positive_usize(b"X"), "TEAM-KNOB-1", ("name", "bytes")),
-    "max_workers": Row(lambda m: m.thread_mod.Pool(max_workers=-1), "TEAM-POOL-1", ("workers", "-1")),
+    "max_workers": Row(lambda m: m.thread_mod.Pool(max_workers=-1), "TEAM-POOL-1", ("max_workers", "-1")),
+    "max_workers, a float": Row(lambda m: m.thread_mod.Pool(max_workers=1.5), "TEAM-POOL-1", ("max_workers", "1.5")),
+    "workers": Row(lambda m: m.thread_mod.BarrierPool(-1), "TEAM-POOL-1", ("workers", "-1")),
     # -- raw tensors
     "shape, too many axes": Row(lambda m: tensor(m, (1,) * 9), "SHAPE-COUNT-2 TENSOR-NEW-1", ("9", "8")),
     "shape, an empty axis": Row(lambda m: tensor(m, (2, 0)), "SHAPE-COUNT-2 TENSOR-NEW-1", ("0",)),
@@ -168,13 +184,51 @@ ROWS = {
         lambda m: within(m, lambda ctx: m.Tensor("d").ones(ctx, (2, 3))), "FACADE-NEW-4", ("1", "2")
     ),
     "axis, no tag of it": Row(
-        lambda m: with_ones(m, lambda ctx, x: x.sum(ctx, "e")), "FACADE-AXIS-1 POLICY-SUM-1", ("axis", "'d'", "'e'")
+        lambda m: with_ones(m, lambda ctx, x: x.sum(ctx, "e")), "FACADE-AXIS-1", ("axis", "'d'", "'e'")
     ),
     "another dtype": Row(
         lambda m: with_ones(m, lambda ctx, x: x.add(ctx, x.to(ctx, DType.f64))), "POLICY-MIXED-1", ("f32", "f64")
     ),
     "number, a string": Row(
         lambda m: with_ones(m, lambda ctx, x: x.scale(ctx, "2")), "NUM-PARAM-1 POLICY-SCALAR-1", ("'2'",)
+    ),
+    "axes, a string": Row(lambda m: with_ones(m, lambda ctx, x: x.permute(ctx, "d")), "FACADE-AXIS-1", ("axes", "'d'")),
+    "tags, a string": Row(
+        lambda m: with_ones(m, lambda ctx, x: x.reshape(ctx, (2,), "d")), "FACADE-TYPE-2", ("tags", "'d'")
+    ),
+    "sizes, a number": Row(
+        lambda m: with_ones(m, lambda ctx, x: x.split(ctx, "d", 2, ("e",))), "FACADE-VIEW-4", ("sizes", "2")
+    ),
+    "steps, a NaN": Row(
+        lambda m: within(m, lambda ctx: m.Tensor("d").linspace(ctx, 0, 1, float("nan"))),
+        "FACADE-NEW-5",
+        ("steps", "nan"),
+    ),
+    "steps, none": Row(
+        lambda m: within(m, lambda ctx: m.Tensor("d").linspace(ctx, 0, 1, 0)), "FACADE-NEW-5", ("steps", "0")
+    ),
+    "classes, none": Row(
+        lambda m: within(m, lambda ctx: m.Tensor("i", "c").one_hot(ctx, [0], 0)), "FACADE-NEW-6", ("classes", "0")
+    ),
+    "indices, a string among them": Row(
+        lambda m: with_ones(m, lambda ctx, x: x.get_rows(ctx, ["0"])), "POLICY-ROWS-1", ("indices[0]", "'0'")
+    ),
+    "targets, a string among them": Row(
+        lambda m: with_ones(m, lambda ctx, x: x.nll_loss(ctx, ["0"], "d")), "POLICY-NLL-1", ("targets[0]", "'0'")
+    ),
+    "targets, too large": Row(
+        lambda m: with_ones(m, lambda ctx, x: x.nll_loss(ctx, 7, "d")), "POLICY-NLL-1", ("targets", "7", "2")
+    ),
+    "keep_dims": Row(
+        lambda m: with_ones(m, lambda ctx, x: x.sum(ctx, keep_dims=1)), "POLICY-SUM-1", ("keep_dims", "1")
+    ),
+    "descending": Row(
+        lambda m: with_ones(m, lambda ctx, x: x.sort(ctx, "d", "no")), "POLICY-SORT-1", ("descending", "'no'")
+    ),
+    "an element of bf16, a string": Row(
+        lambda m: within(m, lambda ctx: m.Tensor("d", dtype=DType.bf16).full(ctx, (2,), "1")),
+        "FACADE-NEW-3",
+        ("Bf16", "'1'"),
     ),
     "backward of a constant": Row(
         lambda m: with_ones(m, lambda ctx, x: x.sum_all(ctx).backward(ctx)), "AUTOGRAD-BACK-1", ("Tensor()",)

@@ -1,4 +1,4 @@
-"""The README says what happens: its example prints the output that stands below it, and the files it names are there."""
+"""The README says what happens: its example prints the output that stands below it, and the files it names exist."""
 
 import re
 import subprocess

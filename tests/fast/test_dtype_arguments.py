@@ -114,5 +114,5 @@ def test_elements_that_are_none(dtype: DType, value: Any, error: type[FucinaErro
 def test_a_refused_dtype_is_shown(bad: Any, shown: str) -> None:
     with pytest.raises(InvalidDType) as caught:
         fast.dtype.kind(bad)
-    assert str(caught.value) == f"DTYPE-ARG-1: a DType is required, got {shown}"
+    assert str(caught.value) == f"DTYPE-ARG-1: dtype must be a DType, got {shown}"
     assert caught.value.clause == "DTYPE-ARG-1"

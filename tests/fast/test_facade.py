@@ -367,7 +367,7 @@ def _judged(ctx: ExecContext, name: str, operands: list[Any]) -> None:
     except UseAfterDeinit as error:
         ended = error.clause
     if made is None:
-        assert ended == "TENSOR-LIFE-1"
+        assert ended == "FACADE-OWN-1"
         return
     with made:
         assert made.requires_grad is (name not in ("sort", "grad"))
@@ -565,9 +565,11 @@ def test_a_context_driven_elsewhere_is_refused(ctx: ExecContext) -> None:
         ctx._enter()
         try:
             found: list[type] = []
+            uses: list[Callable[[], object]] = [lambda: x.add(ctx, x), lambda: x.scale(ctx, 2.0)]
+            uses.append(lambda: T.ones(ctx, (2,)))
 
             def work() -> None:
-                for use in (lambda: x.add(ctx, x), lambda: x.scale(ctx, 2.0), lambda: T.ones(ctx, (2,))):
+                for use in uses:
                     try:
                         use()
                     except ConcurrentUse as error:

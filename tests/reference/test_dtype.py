@@ -112,7 +112,7 @@ def test_convert_refuses_what_it_does_not_know(x: Any) -> None:
 def test_policy_refuses_empty_cells_and_other_operations(function: Any) -> None:
     with pytest.raises(InvalidDType, match=r"^DTYPE-POLICY-4: .*DType\.f8_e4m3"):
         function(FloatOp.widened, DType.f8_e4m3)
-    with pytest.raises(InvalidDType, match=r"^DTYPE-POLICY-1: a FloatOp is required, got 'widened'"):
+    with pytest.raises(InvalidDType, match=r"^DTYPE-POLICY-1: op must be a FloatOp, got 'widened'"):
         function("widened", DType.f32)
     with pytest.raises(InvalidDType, match=r"^DTYPE-ARG-1: "):
         function(FloatOp.widened, "f32")

@@ -6,7 +6,7 @@ import fucina.reference
 from fucina.reference.facade.order import Selection
 from fucina.spec import DTypePart, FpenvPart, Implementation, RngPart
 from fucina.spec.execution import ContextPart, MemoryImplementation, PoolPart
-from fucina.spec.facade import CustomOperation, FacadePart, SelectionPart
+from fucina.spec.facade import CustomOperation, FacadeImplementation, FacadePart, GradientContext, SelectionPart
 from fucina.spec.memory import BenchPart, InternalPart
 
 implementation: Implementation = fucina.reference
@@ -18,6 +18,8 @@ context: type[ContextPart] = fucina.reference.ExecContext
 memory: MemoryImplementation = fucina.reference
 internal: InternalPart = fucina.reference.internal
 bench_raw: BenchPart = fucina.reference.bench_raw
+facade: FacadeImplementation = fucina.reference
+gradients: type[GradientContext] = fucina.reference.ExecContext
 tensor: type[FacadePart] = fucina.reference.Tensor
 selection: type[SelectionPart] = Selection
 

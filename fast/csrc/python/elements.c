@@ -53,7 +53,7 @@ PyObject *fh_copy_elements(PyObject *self, PyObject *args) {
         copy(&piece, fh_first(t));
         Py_RETURN_NONE;
     }
-    if (!fc_storage_pin(s)) return fh_unusable(t, "TENSOR-LIFE-1"); /* the memory stays whatever other threads do */
+    if (!fc_storage_pin(s)) return fh_unusable(t); /* the memory stays whatever other threads do */
     const unsigned char *first = fh_first(t);
     PyThreadState *state = PyEval_SaveThread();
     copy(&piece, first);
@@ -75,10 +75,10 @@ PyObject *fh_add(PyObject *self, PyObject *object) {
     if (!fh_open(t)) return NULL;
     FH_REQUIRE_USABLE(object);
     struct fc_storage *s = t->storage, *its = other->storage;
-    if (!fc_storage_pin(s)) return fh_unusable(t, "TENSOR-LIFE-1");
+    if (!fc_storage_pin(s)) return fh_unusable(t);
     if (!fc_storage_pin(its)) {
         fc_storage_unpin(s);
-        return fh_unusable(other, "TENSOR-LIFE-1");
+        return fh_unusable(other);
     }
     void *values = s->data + t->offset * fh_element_size[s->dtype];
     const void *terms = its->data + other->offset * fh_element_size[s->dtype];
@@ -102,7 +102,7 @@ PyObject *fh_scale(PyObject *self, PyObject *factor) {
     if (!fh_is_contiguous(t)) return PyErr_Format(PyExc_ValueError, "a contiguous tensor is required");
     if (!fh_open(t)) return NULL;
     struct fc_storage *s = t->storage;
-    if (!fc_storage_pin(s)) return fh_unusable(t, "TENSOR-LIFE-1");
+    if (!fc_storage_pin(s)) return fh_unusable(t);
     const size_t n = fh_storage_count(t), step = 1;
     void *values = fh_first(t);
     const int dtype = s->dtype;
@@ -208,7 +208,7 @@ PyObject *fh_exported(PyObject *self, PyObject *unused) {
 int fh_export(PyObject *self, Py_buffer *view, int flags) {
     view->obj = NULL;
     if (!fh_is_usable(of(self))) {
-        fh_unusable(of(self), "TENSOR-LIFE-1");
+        fh_unusable(of(self));
         return -1;
     }
     const int writable = is_writable(of(self));

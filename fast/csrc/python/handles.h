@@ -129,7 +129,7 @@ static inline int fh_life(const fh_tensor *t) {
     const fh_tensor *lender = (const fh_tensor *)t->lender;
     return lender && !lender->storage ? lender->life : t->life;
 }
-PyObject *fh_unusable(const fh_tensor *t, const char *clause);
+PyObject *fh_unusable(const fh_tensor *t);
 /* A tensor that can be used; NULL where it has ended, with an exception, and where the object is none, without. */
 fh_tensor *fh_usable(PyObject *object);
 /* Whether tensors, NULL among them, can be used after something that may have run Python code, which is making an object that
@@ -137,13 +137,13 @@ fh_tensor *fh_usable(PyObject *object);
 static inline int fh_are_usable(fh_tensor *const *tensors, int count) {
     for (int k = 0; k < count; k++)
         if (tensors[k] && !fh_is_usable(tensors[k])) {
-            fh_unusable(tensors[k], "TENSOR-LIFE-1");
+            fh_unusable(tensors[k]);
             return 0;
         }
     return 1;
 }
 #define FH_REQUIRE_USABLE(self) \
-    if (!fh_is_usable((fh_tensor *)(self))) return fh_unusable((fh_tensor *)(self), "TENSOR-LIFE-1")
+    if (!fh_is_usable((fh_tensor *)(self))) return fh_unusable((fh_tensor *)(self))
 /* The shape in storage elements. */
 static inline void fh_storage_shape(const fh_tensor *t, size_t *dims) {
     for (int k = 0; k < t->rank; k++) dims[k] = t->shape[k];

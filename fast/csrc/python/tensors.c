@@ -10,17 +10,18 @@ static PyObject *slow_reshape, *slow_strides, *slow_offset, *slow_broadcast, *sl
 int fh_is_tensor(PyObject *object) { return Py_TYPE(object) == newest || PyObject_TypeCheck(object, tensor_base); }
 static fh_tensor *of(PyObject *object) { return (fh_tensor *)object; }
 
-/* Clauses: TENSOR-LIFE-1, STORAGE-DEAD-1, SCOPE-AFTER-1 */
-PyObject *fh_unusable(const fh_tensor *t, const char *clause) {
+/* Clauses: TENSOR-LIFE-1, FACADE-OWN-1, STORAGE-DEAD-1, SCOPE-AFTER-1 */
+PyObject *fh_unusable(const fh_tensor *t) {
     if (fh_life(t) == FH_CLOSED)
         return fh_refuse(FH_UseAfterScope, "SCOPE-AFTER-1", "%R was used after its scope was closed", (PyObject *)t);
+    const char *clause = fh_is_facade((PyObject *)t) ? "FACADE-OWN-1" : "TENSOR-LIFE-1";
     return fh_refuse(FH_UseAfterDeinit, clause, "%R was used after deinit", (PyObject *)t);
 }
 
 fh_tensor *fh_usable(PyObject *object) {
     if (!fh_is_handle(object)) return NULL;
     if (fh_is_usable(of(object))) return of(object);
-    if (!PyErr_Occurred()) fh_unusable(of(object), "TENSOR-LIFE-1");
+    if (!PyErr_Occurred()) fh_unusable(of(object));
     return NULL;
 }
 
@@ -132,7 +133,7 @@ PyObject *fh_tensor_deinit(PyObject *self, PyObject *unused) {
         fh_end(t, FH_ENDED);
         if (PyErr_Occurred()) return NULL;
     } else if (t->life == FH_ENDED && !FC_PLANTED(DEINIT_TWICE)) {
-        return fh_unusable(t, "TENSOR-LIFE-1");
+        return fh_unusable(t);
     }
     Py_RETURN_NONE;
 }
@@ -450,7 +451,7 @@ static PyObject *make_leaf(PyObject *module, PyObject *args) {
 
 static Py_ssize_t length(PyObject *self) {
     if (!fh_is_usable(of(self))) {
-        fh_unusable(of(self), "TENSOR-LIFE-1");
+        fh_unusable(of(self));
         return -1;
     }
     const size_t count = fc_count(of(self)->rank, of(self)->shape);

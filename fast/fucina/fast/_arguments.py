@@ -144,7 +144,7 @@ def cast_pattern(source: int, target: int, bits: int, mode: int = 0) -> int:
     return cast_bits(source, target, mode, bits)
 
 
-def known_dtype(dtype: Any) -> DType:
+def known_dtype(dtype: Any, name: str = "dtype") -> DType:
     """Return the argument if it is a dtype.
 
     Clauses: DTYPE-ARG-1
@@ -152,13 +152,13 @@ def known_dtype(dtype: Any) -> DType:
     if type(dtype) is not DType:
         named = DType.__members__.get(dtype) if type(dtype) is str else None  # a subclass may have a hash of its own
         hint = f'; write {named!r} or DType("{named.name}")' if named else ""
-        raise InvalidDType(f"a DType is required, got {shown(dtype)}{hint}", clause="DTYPE-ARG-1")
+        raise InvalidDType(f"{name} must be a DType, got {shown(dtype)}{hint}", clause="DTYPE-ARG-1")
     return dtype
 
 
-def scalar_dtype(dtype: object, clause: str) -> DType:
+def scalar_dtype(dtype: object, clause: str, name: str = "dtype") -> DType:
     """Return the argument if it is one of the 13 scalar dtypes."""
-    found = known_dtype(dtype)
+    found = known_dtype(dtype, name)
     if found not in _SCALARS:
-        raise InvalidDType(f"a scalar dtype is required, got {found!r}", clause=clause)
+        raise InvalidDType(f"{name} must be a scalar dtype, got {found!r}", clause=clause)
     return found

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from fucina.fast._arguments import scalar_dtype
 from fucina.fast._context_core import driven, operands
@@ -24,9 +24,13 @@ from fucina.spec.runtime import LayoutClass, RhsLifetime
 from fucina.spec.types import GEOMETRY, DType, DTypeKind
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from fucina.spec.memory import ShapeLike
 
 __all__ = ["Layouts"]
+
+Value = TypeVar("Value")
 
 _POOLED = 2
 """The kind of a storage that came from a pool, as its ``_state`` has it."""
@@ -176,7 +180,7 @@ class Layouts(Operations):
         """
         clause = "CONTEXT-PREPARE-1"
         (found,) = operands(clause, x=x)
-        target = scalar_dtype(compute_dtype, clause)
+        target = scalar_dtype(compute_dtype, clause, "compute_dtype")
         require_scalar(found.dtype, "prepare_as", clause)
         if found.dtype is target and found.is_contiguous():
             return PreparedTensor(found, owned=False)
@@ -215,7 +219,7 @@ class Layouts(Operations):
         return stored
 
     @driven
-    def replace(self, old: Any, new_value: Any) -> Any:
+    def replace(self, old: Value, new_value: Value | Callable[[], Value]) -> Value:
         """Release a value, and return the one that takes its place.
 
         Parameters
@@ -235,20 +239,21 @@ class Layouts(Operations):
         Clauses: CONTEXT-REPLACE-1
         """
         clause = "CONTEXT-REPLACE-1"
-        kind, replaced = type(old), getattr(type(old), "_deinit_replaced", None)
+        kind, held, replaced = type(old), cast("Any", old), getattr(type(old), "_deinit_replaced", None)
         is_tensor = isinstance(old, handles.Tensor | handles.Facade)
         if is_tensor:
             _require_usable(old)
         elif not callable(getattr(old, "deinit", None)):
             raise DTypeMismatch(f"old must have a deinit, got {shown(old)}", clause=clause)
-        new = new_value() if type(new_value) is not kind and callable(new_value) else new_value
+        new: Any = new_value() if type(new_value) is not kind and callable(new_value) else new_value
         if type(new) is not kind:
             raise DTypeMismatch(f"new_value must be of the type of old, got {shown(new)}", clause=clause)
         if is_tensor:
             _require_usable(new)
         if new is not old:
-            old.deinit() if replaced is None else replaced(old)
-        return new
+            held.deinit() if replaced is None else replaced(held)
+        found: Value = new
+        return found
 
 
 def _require_usable(tensor: Any) -> None:

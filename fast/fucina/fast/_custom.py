@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, cast
 
 from fucina.fast._context_core import Core as Context
 from fucina.fast._facade_core import TRACKED, operand, result, tracks
 from fucina.fast._facade_making import consumable
-from fucina.fast._facade_types import checked_names, kind_of, listed
+from fucina.fast._facade_types import kind_of, names_of
 from fucina.fast._objects import handles
 from fucina.fast._shown import shown, tuple_shown
 from fucina.fast.autograd import Node, calls_users
@@ -17,17 +17,28 @@ from fucina.spec.errors import DTypeMismatch, ShapeMismatch, UseAfterDeinit
 from fucina.spec.types import DType
 
 if TYPE_CHECKING:
-    from fucina.fast._facade_types import TensorType
+    from fucina.fast._facade_types import Tag, TensorType
     from fucina.fast.facade import Tensor
     from fucina.fast.runtime import ExecContext
     from fucina.fast.tensor import RawTensor
+    from fucina.spec.memory import TensorPart
 
 __all__ = ["custom_vjp"]
 
 _CLAUSE = "AUTOGRAD-CUSTOM-1"
 
+Forward: TypeAlias = Callable[..., "TensorPart"]
+Backward: TypeAlias = Callable[..., "Sequence[TensorPart | None]"]
 
-def custom_vjp(forward: Callable[..., Any], backward: Callable[..., Any]) -> Callable[..., Tensor]:
+
+class Operation(Protocol):
+    """What :func:`custom_vjp` returns."""
+
+    def __call__(self, ctx: ExecContext, *tensors: Any, tags: Sequence[Tag] | None = None) -> Tensor:
+        """Return the result of the forward function."""
+
+
+def custom_vjp(forward: Forward, backward: Backward) -> Operation:
     """Return an operation with a forward and a backward function.
 
     Parameters
@@ -53,7 +64,7 @@ def custom_vjp(forward: Callable[..., Any], backward: Callable[..., Any]) -> Cal
         if not callable(value):
             raise DTypeMismatch(f"{name} must be callable, got {shown(value)}", clause=_CLAUSE)
 
-    def operation(ctx: ExecContext, *tensors: Any, tags: Sequence[str] | None = None) -> Tensor:
+    def operation(ctx: ExecContext, *tensors: Any, tags: Sequence[Tag] | None = None) -> Tensor:
         """Return what the forward function makes of the tensors, with tags, or with those of the first operand.
 
         Clauses: AUTOGRAD-CUSTOM-1
@@ -73,7 +84,7 @@ def _applied(
         if not tensors:
             raise DTypeMismatch("an operation takes one tensor or more, got none", clause=_CLAUSE)
         operands = [operand(f"operand {k}", value, _CLAUSE) for k, value in enumerate(tensors)]
-        names = checked_names(listed(tags, _CLAUSE), _CLAUSE) if tags is not None else None
+        names = names_of(tags) if tags is not None else None
         with _untracked(ctx):
             raw = forward(ctx, *[value.as_raw_tensor() for value in operands])
         if not issubclass(type(raw), handles.Tensor):
@@ -91,12 +102,34 @@ def _applied(
             )
         consumable(kind, raw, "custom_vjp", TRACKED)
         nodes = tuple(value._node for value in operands)
-        node = None
-        if tracks(ctx, raw.dtype, *nodes):
-            node = Node(shape, nodes, tuple(value._clone_view() for value in operands), _formula, (backward,))
-        return result(ctx, kind, raw, node)
+        tracked = tracks(ctx, raw.dtype, *nodes)
+        with _room(ctx, tracked or raw.dtype is DType.f32) as reserved:
+            node = None
+            if tracked:
+                node = Node(shape, nodes, tuple(value._clone_view() for value in operands), _formula, (backward,))
+            return result(ctx, kind, raw, node, reserved=reserved)
     finally:
         ctx._leave()
+
+
+@contextmanager
+def _room(ctx: Any, adopted: bool) -> Iterator[bool]:
+    """Reserve room in the innermost scope, if it adopts the result, and say whether: then nothing else can fail.
+
+    What is to be consumed is the caller's until then.
+
+    Clauses: SCOPE-RESERVE-1, AUTOGRAD-CUSTOM-1
+    """
+    scopes = ctx._rt.scopes
+    reserved = adopted and bool(scopes.marks)
+    if reserved:
+        scopes.reserve()
+    try:
+        yield reserved
+    except BaseException:
+        if reserved:
+            scopes.give_back()
+        raise
 
 
 @contextmanager

@@ -51,11 +51,11 @@ class Composed(Products):
 
     __slots__ = ()
 
-    def _composed(self, what: str, axis: Any, clause: str) -> tuple[TensorType, int, tuple[int, ...]]:
+    def _composed(self, what: str, axis: Any) -> tuple[TensorType, int, tuple[int, ...]]:
         """Return the type, the place of an axis, and the places of the others."""
         require_dtype(what, self.dtype, _F32)
         kind = cast(TensorType, type(self))
-        at = axis_of(kind, axis, clause)
+        at = axis_of(kind, axis)
         return kind, at, tuple(k for k in range(kind.rank) if k != at)
 
     @on_context
@@ -89,13 +89,13 @@ class Composed(Products):
         clause = "POLICY-NLL-1"
         one = hasattr(type(targets), "__index__") and not isinstance(targets, bool | np.ndarray)
         if not one:
-            require_indices(targets, clause)
+            require_indices("targets", targets, clause)
         require_dtype("nll_loss", self.dtype, _F32)
-        require_integers(targets)
-        kind, at, others = self._composed("nll_loss", axis, clause)
+        require_integers("targets", targets, clause)
+        kind, at, others = self._composed("nll_loss", axis)
         if one and others:
             raise ShapeMismatch(f"one index is for a tensor of one axis, got {kind!r}", clause=clause)
-        with indices_of(ctx, (targets,) if one else targets, clause) as found:
+        with indices_of(ctx, "targets", (targets,) if one else targets, clause) as found:
             shape = checked_count(self._raw_shape, clause)
             _require_targets(kind, tuple(shape[k] for k in others), others, found, at, clause)
             found.require_below(shape[at], clause)
@@ -138,7 +138,7 @@ class Composed(Products):
         Clauses: POLICY-NORM-1, AUTOGRAD-VJP-7, AUTOGRAD-SCOPE-1
         """
         clause = "POLICY-NORM-1"
-        kind, at, _ = self._composed("l2_normalize", axis, clause)
+        kind, at, _ = self._composed("l2_normalize", axis)
         small = _single("eps", eps)
         shape = checked_count(self._raw_shape, clause)
         tracked = _require_scope(ctx, self._node)
@@ -177,12 +177,12 @@ class Composed(Products):
         Clauses: POLICY-COSINE-1, AUTOGRAD-VJP-7, AUTOGRAD-SCOPE-1
         """
         clause = "POLICY-COSINE-1"
-        found = operand("other", other, clause)
+        found = operand("other", other)
         require_dtype("cosine_similarity", self.dtype, _F32)
         require_same_dtype(self, found)
         if self.axis_tags != found.axis_tags:
             raise InvalidTag(f"other must have the tags {self.axis_tags}, got {found.axis_tags}", clause=clause)
-        kind, at, others = self._composed("cosine_similarity", axis, clause)
+        kind, at, others = self._composed("cosine_similarity", axis)
         small = _single("eps", eps)
         shape = checked_count(self._raw_shape, clause)
         if found._raw_shape != shape:

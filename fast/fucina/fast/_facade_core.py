@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
+from inspect import signature
 from typing import TYPE_CHECKING, Any, ClassVar, Concatenate, ParamSpec, TypeVar, cast
 
 import numpy as np
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from fucina.fast.facade import Tensor
+    from fucina.fast.runtime import ExecContext
     from fucina.fast.tensor import RawTensor
 
 __all__ = [
@@ -78,7 +80,7 @@ def _entered(ctx: Any) -> Any:
 
 def on_context(
     method: Callable[Concatenate[_Self, Any, _Parameters], _Result],
-) -> Callable[Concatenate[_Self, Any, _Parameters], _Result]:
+) -> Callable[Concatenate[_Self, ExecContext, _Parameters], _Result]:
     """Return a method whose first argument is a context, which it drives, and whose tensor has not ended.
 
     Clauses: FACADE-CTX-1
@@ -93,12 +95,12 @@ def on_context(
         finally:
             ctx._leave()
 
-    return cast("Callable[Concatenate[_Self, Any, _Parameters], _Result]", call)
+    return cast("Callable[Concatenate[_Self, ExecContext, _Parameters], _Result]", call)
 
 
 def constructor(
     method: Callable[Concatenate[type[_Self], Any, _Parameters], RawTensor | tuple[RawTensor, Any]],
-) -> Callable[Concatenate[type[_Self], Any, _Parameters], Tensor]:
+) -> Callable[Concatenate[type[_Self], ExecContext, _Parameters], Tensor]:
     """Return a method of a type that makes a tensor of the raw one, and its node, that a method makes in a context.
 
     Clauses: FACADE-CTX-1, FACADE-OWN-1
@@ -111,7 +113,7 @@ def constructor(
             if not isinstance(cls, TensorType) or not cls.is_made():
                 raise DTypeMismatch(
                     f'{method.__name__} is called on a type such as Tensor("d"), got {shown(cls)}',
-                    clause="FACADE-CTX-1",
+                    clause="FACADE-TYPE-2",
                 )
             made = method(cls, ctx, *args, **kwargs)
             raw, node = made if type(made) is tuple else (made, None)
@@ -119,10 +121,11 @@ def constructor(
         finally:
             ctx._leave()
 
-    return cast("Callable[Concatenate[type[_Self], Any, _Parameters], Tensor]", call)
+    call.__signature__ = signature(method).replace(return_annotation="Tensor")  # type: ignore[attr-defined]  # what help() shows
+    return cast("Callable[Concatenate[type[_Self], ExecContext, _Parameters], Tensor]", call)
 
 
-def operand(name: str, value: Any, clause: str) -> Tensor:
+def operand(name: str, value: Any, clause: str = "FACADE-CTX-1") -> Tensor:
     """Return an argument that must be a tensor of the facade, and not have ended.
 
     Raises
@@ -156,7 +159,7 @@ def switch(name: str, value: Any, clause: str) -> bool:
     DTypeMismatch
         It is none.
     """
-    if not isinstance(value, bool | np.bool_):
+    if type(value) not in (bool, np.bool_):  # by its type: isinstance believes what an object says of itself
         raise DTypeMismatch(f"{name} must be a bool, got {shown(value)}", clause=clause)
     return bool(value)
 

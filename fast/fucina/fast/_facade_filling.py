@@ -11,7 +11,7 @@ from fucina.fast import rng
 from fucina.fast._arguments import cast_pattern, double, integer, pattern, u64, whole
 from fucina.fast._context_core import contexts
 from fucina.fast._facade_core import checked_count, constructor, fresh
-from fucina.fast._facade_indices import indices_of, require_indices, require_integers
+from fucina.fast._facade_indices import indices_of, require_indices
 from fucina.fast._facade_making import Making, sized
 from fucina.fast._objects import handles
 from fucina.fast._shown import double_shown, integer_shown
@@ -82,7 +82,7 @@ class Filling(Making):
         ------
         InvalidDType
             Not of f32.
-        DTypeMismatch, InvalidInteger, InvalidDataLength, Overflow
+        DTypeMismatch, InvalidInteger, Overflow
             No numbers.
         InvalidShape
             The type has another number of axes; no steps.
@@ -93,10 +93,11 @@ class Filling(Making):
         """
         _require("linspace", cls.dtype, DType.f32)
         first, last = double("start", start), double("end", end)
-        count = length("steps", steps, "FACADE-NEW-5") if _is_positive(steps) else 0
+        count = whole("steps", steps, "FACADE-NEW-5")
         _require_rank(cast("TensorType", cls), 1)
         if count < 1:
-            raise InvalidShape(f"steps must be at least 1, got {integer_shown(int(steps))}", clause="FACADE-NEW-5")
+            raise InvalidShape(f"steps must be at least 1, got {integer_shown(count)}", clause="FACADE-NEW-5")
+        length("steps", count, "FACADE-NEW-5")
         if count == 1:
             return _filled(ctx, (1,), first)
         with _number(last) as b, _number(first) as a, _number(float(count - 1)) as parts:
@@ -121,9 +122,8 @@ class Filling(Making):
         Clauses: FACADE-NEW-5
         """
         _require("eye", cls.dtype, DType.f32)
-        for name, number in (("n", n), ("m", n if m is None else m)):
-            whole(name, number, "FACADE-NEW-5")
-        dims = sized(cast("TensorType", cls), (n, n if m is None else m), "FACADE-NEW-5")
+        given = (whole("n", n, "FACADE-NEW-5"), whole("m", n if m is None else m, "FACADE-NEW-5"))
+        dims = sized(cast("TensorType", cls), given, "FACADE-NEW-5")
         made: RawTensor = ctx._filled(dims, DType.f32, 0)
         made._patterns().reshape(dims)[np.arange(min(dims)), np.arange(min(dims))] = _ONE
         return made
@@ -158,15 +158,25 @@ class Filling(Making):
         Clauses: FACADE-NEW-6
         """
         clause, kind = "FACADE-NEW-6", cast("TensorType", cls)
-        require_indices(indices, clause)
+        require_indices("indices", indices, clause)
         _require("one_hot", cls.dtype, DType.f32)
-        require_integers(indices)
-        _require_tags(kind, type(indices), clause)
-        whole("classes", classes, clause)
-        with indices_of(ctx, indices, clause) as found:
-            if found.kind is None and kind.rank != 2:
+        of_tensor = issubclass(type(indices), handles.Facade)  # its tags come before numbers
+        count = 0 if of_tensor else whole("classes", classes, clause)
+        with indices_of(ctx, "indices", indices, clause) as found:
+            if found.kind is not None:
+                its = found.kind
+                same = its.rank + 1 == kind.rank and (its.rank == 0 or (its._names is None) is (kind._names is None))
+                if not same or (kind._names is not None and its.axis_tags != kind.axis_tags[:-1]):
+                    raise InvalidTag(
+                        f"the type must have the tags {its.axis_tags} of the indices and one more, got {kind!r}",
+                        clause=clause,
+                    )
+                count = whole("classes", classes, clause)
+            elif kind.rank != 2:
                 raise InvalidShape(f"of a sequence, the type must have two axes, got {kind!r}", clause=clause)
-            dims = sized(kind, (*found.shape, classes), clause)
+            if count < 1:
+                raise InvalidShape(f"classes must be at least 1, got {integer_shown(count)}", clause=clause)
+            dims = sized(kind, (*found.shape, count), clause)
             found.require_below(dims[-1], clause)
             made: RawTensor = ctx._filled(dims, DType.f32, 0)
             flat = found.flat()
@@ -286,7 +296,8 @@ class Filling(Making):
         Clauses: FACADE-NEW-7, RNG-PERM-1
         """
         key = _seed("randperm", cls.dtype, seed, DType.i64)
-        return _drawn(ctx, cast("TensorType", cls), (n,), lambda out: rng.randperm_fill(key, out))
+        size = whole("n", n, "FACADE-NEW-7")
+        return _drawn(ctx, cast("TensorType", cls), (size,), lambda out: rng.randperm_fill(key, out))
 
 
 def _require(what: str, dtype: DType, needed: DType) -> None:
@@ -327,14 +338,6 @@ def _number(value: float) -> RawTensor:
 def _filled(ctx: Any, dims: tuple[int, ...], value: float) -> RawTensor:
     made: RawTensor = ctx._filled(dims, DType.f32, _bits(value))
     return made
-
-
-def _is_positive(value: Any) -> bool:
-    """Return whether an integer is above 0; what is none is left to the check that says so."""
-    try:
-        return bool(value > 0)
-    except TypeError:
-        return True
 
 
 def _number_of_steps(start: float, end: float, step: float) -> int:

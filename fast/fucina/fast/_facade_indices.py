@@ -9,11 +9,18 @@ import numpy as np
 from fucina.fast._arguments import whole
 from fucina.fast._buffers import buffer_of
 from fucina.fast._context_core import contexts
-from fucina.fast._facade_core import INTEGERS, fresh, operand, require_dtype
+from fucina.fast._facade_core import INTEGERS, fresh, operand
 from fucina.fast._objects import handles
 from fucina.fast._shown import integer_shown, shown
 from fucina.fast.tensor import TensorOf
-from fucina.spec.errors import DTypeMismatch, EmptySelection, IndexOutOfBounds, InvalidInteger, InvalidShape
+from fucina.spec.errors import (
+    DTypeMismatch,
+    EmptySelection,
+    IndexOutOfBounds,
+    InvalidDType,
+    InvalidInteger,
+    InvalidShape,
+)
 from fucina.spec.types import DType
 
 if TYPE_CHECKING:
@@ -46,10 +53,10 @@ class Indices:
     Clauses: FACADE-NEW-6
     """
 
-    __slots__ = ("_given", "kind", "shape", "words")
+    __slots__ = ("_given", "_name", "kind", "shape", "words")
 
-    def __init__(self, given: Tensor | None, shape: tuple[int, ...], words: RawTensor) -> None:
-        self._given = given
+    def __init__(self, name: str, given: Tensor | None, shape: tuple[int, ...], words: RawTensor) -> None:
+        self._name, self._given = name, given
         self.kind = None if given is None else cast("TensorType", type(given))
         self.shape = shape
         self.words = words
@@ -76,7 +83,7 @@ class Indices:
         """
         found = self._first_outside(end)
         if found is not None:
-            raise _outside(end, *found, clause)
+            raise _outside(self._name, end, *found, clause)
 
     def _first_outside(self, end: int) -> tuple[int, int] | None:
         """Return place and value of the first index outside; no array of the storage outlives the call."""
@@ -94,14 +101,16 @@ class Indices:
         return made
 
 
-def _outside(end: int, place: int, index: int, clause: str) -> IndexOutOfBounds:
+def _outside(name: str, end: int, place: int, index: int, clause: str) -> IndexOutOfBounds:
     return IndexOutOfBounds(
-        f"indices must lie in [0, {integer_shown(end)}), got {integer_shown(index)} at place {place}", clause=clause
+        f"{name} must lie in [0, {integer_shown(end)}), got {integer_shown(index)} at place {place}", clause=clause
     )
 
 
-def _require_live(value: Any, clause: str) -> None:
-    """Refuse indices that are a tensor which has ended, or a raw one; what they hold is looked at later.
+def require_indices(name: str, value: Any, clause: str) -> None:
+    """Refuse indices that are a tensor which has ended, or no tensor, sequence or array at all.
+
+    What they hold is looked at later.
 
     Raises
     ------
@@ -111,36 +120,28 @@ def _require_live(value: Any, clause: str) -> None:
     Clauses: FACADE-CTX-1
     """
     if issubclass(type(value), handles.Facade):
-        operand("indices", value, clause)
-    if issubclass(type(value), handles.Tensor):
-        raise DTypeMismatch(f"indices must be a tensor with tags or a sequence, got {shown(value)}", clause=clause)
+        operand(name, value)
+    elif issubclass(type(value), handles.Tensor):
+        raise DTypeMismatch(f"{name} must be a tensor with tags or a sequence, got {shown(value)}", clause=clause)
+    elif not isinstance(value, list | tuple | range):
+        buffer_of(name, value, None, clause)
 
 
-def require_indices(value: Any, clause: str) -> None:
-    """Refuse indices that are neither tensor nor sequence nor array, or have ended.
+def require_integers(name: str, value: Any, clause: str) -> None:
+    """Refuse indices that are a tensor of another dtype.
 
     Raises
     ------
-    UseAfterDeinit, UseAfterScope, DTypeMismatch
-        They have; they are none of these.
+    InvalidDType
+        They are.
 
-    Clauses: FACADE-CTX-1
+    Clauses: FACADE-NEW-6
     """
-    _require_live(value, clause)
-    if not issubclass(type(value), handles.Facade) and not isinstance(value, list | tuple | range):
-        buffer_of("indices", value, None, clause)
+    if issubclass(type(value), handles.Facade) and value.dtype not in INTEGERS:
+        raise InvalidDType(f"{name} must be of an integer dtype, got {value.dtype!r}", clause=clause)
 
 
-def require_integers(value: Any) -> None:
-    """Refuse indices that are a tensor of another dtype than those of integers.
-
-    Clauses: POLICY-BRANCH-1
-    """
-    if issubclass(type(value), handles.Facade):
-        require_dtype("indices", value.dtype, INTEGERS)
-
-
-def indices_of(ctx: Any, value: Any, clause: str) -> Indices:
+def indices_of(ctx: Any, name: str, value: Any, clause: str) -> Indices:
     """Return indices that were given as a tensor of an integer dtype, or as a sequence for one axis.
 
     Raises
@@ -156,34 +157,34 @@ def indices_of(ctx: Any, value: Any, clause: str) -> Indices:
 
     Clauses: FACADE-NEW-6
     """
-    _require_live(value, clause)
-    require_integers(value)
+    require_indices(name, value, clause)
     if issubclass(type(value), handles.Facade):
         given: Tensor = value
+        require_integers(name, given, clause)
         if given.dtype is DType.i64 and given._is_contiguous():
-            return Indices(given, tuple(given.shape), given._clone_view())
+            return Indices(name, given, tuple(given.shape), given._clone_view())
         with fresh(ctx, DType.i64, given._raw_shape) as words:
             contexts.convert(given, words)
-            return Indices(given, tuple(given.shape), words)
-    numbers = _listed(value, clause)
+            return Indices(name, given, tuple(given.shape), words)
+    numbers = _listed(name, value, clause)
     if not numbers.size:
-        raise EmptySelection("there must be an index, got none", clause=clause)
-    return Indices(None, (int(numbers.size),), TensorOf(DType.i64).from_slice((int(numbers.size),), numbers))
+        raise EmptySelection(f"{name} must have an index, got none", clause=clause)
+    return Indices(name, None, (int(numbers.size),), TensorOf(DType.i64).from_slice((int(numbers.size),), numbers))
 
 
-def _listed(value: Any, clause: str) -> npt.NDArray[np.int64]:
+def _listed(name: str, value: Any, clause: str) -> npt.NDArray[np.int64]:
     if isinstance(value, list | tuple | range):
-        numbers = [whole(f"indices[{at}]", each, clause) for at, each in enumerate(value)]
+        numbers = [whole(f"{name}[{at}]", each, clause) for at, each in enumerate(value)]
         for at, number in enumerate(numbers):
             if not -_TOP <= number <= _TOP:
-                raise _outside(_TOP, at, number, clause)
+                raise _outside(name, _TOP, at, number, clause)
         return np.array(numbers, np.int64)
-    view = buffer_of("indices", value, None, clause)
+    view = buffer_of(name, value, None, clause)
     held = np.asarray(view)
     if held.dtype.kind not in "iu":
-        raise InvalidInteger(f"indices must be integers, got an array of {held.dtype}", clause=clause)
+        raise InvalidInteger(f"{name} must be integers, got an array of {held.dtype}", clause=clause)
     if held.ndim != 1:
-        raise InvalidShape(f"an array of indices must have one axis, got shape {held.shape}", clause=clause)
+        raise InvalidShape(f"{name} must have one axis, got an array of shape {held.shape}", clause=clause)
     if held.dtype.kind == "u" and held.dtype.itemsize == 8 and held.size and int(held.max()) > _TOP:
-        raise _outside(_TOP, int(held.argmax()), int(held.max()), clause)
+        raise _outside(name, _TOP, int(held.argmax()), int(held.max()), clause)
     return held.astype(np.int64)

@@ -21,12 +21,13 @@ if TYPE_CHECKING:
     from fucina.fast.facade import Tensor
     from fucina.spec.interface import AnyArray, BitFloat, ScalarValue
 
-__all__ = ["BIT_FLOATS", "Looking", "restored"]
+__all__ = ["BIT_FLOATS", "LIVES", "Looking", "restored"]
 
 BIT_FLOATS = frozenset({DType.bf16, DType.f8_e4m3, DType.f8_e5m2})
 """The dtypes whose elements are patterns in arrays, and values here (clause FACADE-NEW-3)."""
 
-_LIVES = ("owned", "scope-owned", "replaced", "deinited", "scope closed")
+LIVES = ("owned", "scope-owned", "replaced", "deinited", "scope closed")
+"""What the number of a tensor's life says (csrc/python/handles.h)."""
 
 
 class Looking(Part):
@@ -50,7 +51,7 @@ class Looking(Part):
 
         Clauses: FACADE-LOOK-1, FACADE-AXIS-1
         """
-        return self.shape[axis_of(cast(TensorType, type(self)), axis, "FACADE-LOOK-1")]
+        return self.shape[axis_of(cast(TensorType, type(self)), axis)]
 
     def item(self) -> ScalarValue | BitFloat:
         """Return the element of a tensor that has one; of bf16 and f8 as a value.
@@ -150,9 +151,9 @@ class Looking(Part):
     def __repr__(self) -> str:
         life, refs, _, _, _ = self._state
         if life > 1 or refs == 0:
-            return f"<{type(self)!r} {_LIVES[life] if life > 1 else _LIVES[3]}>"
+            return f"<{type(self)!r} {LIVES[life] if life > 1 else LIVES[3]}>"
         grad = " requires_grad" if self.requires_grad else ""
-        return f"<{type(self)!r} shape={tuple_shown(self.shape)}{grad} {_LIVES[life]}>"
+        return f"<{type(self)!r} shape={tuple_shown(self.shape)}{grad} {LIVES[life]}>"
 
     def __reduce__(self) -> Any:
         """Return how a constant is pickled: by its type and its elements.

@@ -76,7 +76,7 @@ def sized(kind: TensorType, shape: Any, clause: str) -> tuple[int, ...]:
     Clauses: SHAPE-RULE-1, SHAPE-COUNT-2
     """
     dims = dims_of(kind.rank, shape, clause)
-    storage_count_of(kind.dtype, dims, clause)
+    storage_count_of(kind.dtype, dims, "SHAPE-COUNT-2")
     return dims
 
 
@@ -148,7 +148,14 @@ class Making(Looking):
         """
         return consumable(cast("TensorType", cls), raw, "constant", _ALL)
 
-    from_tensor = constant
+    @classmethod
+    @constructor
+    def from_tensor(cls, ctx: Any, raw: Any) -> RawTensor:
+        """Return what :meth:`constant` does.
+
+        Clauses: FACADE-NEW-1
+        """
+        return consumable(cast("TensorType", cls), raw, "from_tensor", _ALL)
 
     # -- from values
 
@@ -430,7 +437,7 @@ def _like(kind: Any, what: str, given: Any) -> tuple[int, ...]:
 
     Clauses: FACADE-NEW-4
     """
-    other = operand("other", given, "FACADE-NEW-4")
+    other = operand("other", given)
     require_dtype(what, kind.dtype, PLAIN)
     if other.axis_tags != kind.axis_tags:
         raise InvalidTag(f"other must have the tags {kind.axis_tags}, got {other.axis_tags}", clause="FACADE-NEW-4")

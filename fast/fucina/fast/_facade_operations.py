@@ -231,7 +231,7 @@ class Operations(Views):
         Clauses: POLICY-TAKE-1
         """
         clause = "POLICY-TAKE-1"
-        found = operand("other", other, clause)
+        found = operand("other", other)
         require_dtype("take_add_no_grad", self.dtype, _F32)
         require_same_dtype(self, found)
         kind, _, its = _aligned(cast(TensorType, type(self)), cast(TensorType, type(found)))
@@ -363,7 +363,7 @@ def _binary(x: Tensor, ctx: Any, operation: int, other: Any) -> Tensor:
     Clauses: POLICY-TAGS-1, POLICY-ARITH-1, POLICY-MIXED-1, AUTOGRAD-VJP-1
     """
     clause = "POLICY-TAGS-1"
-    y = operand("other", other, clause)
+    y = operand("other", other)
     dtype = x.dtype
     require_dtype(_NAMES[operation], dtype, _NUMBERS)
     require_same_dtype(x, y)
@@ -372,7 +372,8 @@ def _binary(x: Tensor, ctx: Any, operation: int, other: Any) -> Tensor:
         shape = _together(a_shape, b_shape, clause)
         if operation == _DIV and dtype in INTEGERS and contexts.has_zero(b):
             raise DivisionByZero("other must have no 0 among its integers", clause="POLICY-ARITH-1")
-        handles.facade_alignment(type(x), type(y), kind, _in_bytes(left), _in_bytes(right))
+        if left:
+            handles.facade_alignment(type(x), type(y), kind, _in_bytes(left), _in_bytes(right))
         return _computed(ctx, operation, kind, shape, (x, a, left), (y, b, right))
 
 

@@ -19,7 +19,7 @@ from fucina.fast._facade_core import (
     result,
     tracks,
 )
-from fucina.fast._facade_indices import indices_of, require_indices, require_integers
+from fucina.fast._facade_indices import indices_of
 from fucina.fast._facade_operations import require_same_dtype
 from fucina.fast._facade_reductions import Reductions
 from fucina.fast._facade_types import TensorType, axis_of, kind_of
@@ -68,13 +68,11 @@ class Products(Reductions):
         Clauses: POLICY-ROWS-1, AUTOGRAD-VJP-5
         """
         clause, kind = "POLICY-ROWS-1", cast(TensorType, type(self))
-        if kind.rank == 0:
-            require_indices(indices, clause)
-            require_integers(indices)
-            raise InvalidShape("a tensor without axes has no rows", clause=clause)
-        with indices_of(ctx, indices, clause) as found:
+        with indices_of(ctx, "indices", indices, clause) as found:
             names = self._names_of_rows(found.kind)
             rank = len(found.shape) + kind.rank - 1
+            if kind.rank == 0:
+                raise InvalidShape("a tensor without axes has no rows", clause=clause)
             if self.dtype not in PLAIN and kind.rank != 2:
                 raise InvalidShape(f"rows of blocks are those of a tensor of two axes, got {kind!r}", clause=clause)
             if rank > MAX_RANK:
@@ -124,7 +122,7 @@ class Products(Reductions):
         Clauses: POLICY-DOT-1, AUTOGRAD-VJP-6
         """
         clause = "POLICY-DOT-1"
-        found = operand("other", other, clause)
+        found = operand("other", other)
         require_dtype("dot", self.dtype, FLOATS)
         require_same_dtype(self, found)
         kind, its = cast(TensorType, type(self)), cast(TensorType, type(found))
@@ -185,7 +183,7 @@ def _contracted(kind: TensorType, its: TensorType, axis: Any) -> tuple[int, int]
                 clause=clause,
             )
         axis = common[0]
-    return axis_of(kind, axis, clause), axis_of(its, axis, clause)
+    return axis_of(kind, axis), axis_of(its, axis)
 
 
 def _names_of_product(kind: TensorType, its: TensorType, mine: tuple[int, ...], yours: tuple[int, ...]) -> Names:

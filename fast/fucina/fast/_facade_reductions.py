@@ -22,12 +22,13 @@ from fucina.fast._facade_core import (
     switch,
     tracks,
 )
+from fucina.fast._facade_looking import LIVES
 from fucina.fast._facade_operations import Operations
 from fucina.fast._facade_types import TensorType, axes_of, axis_of
 from fucina.fast._shown import integer_shown
 from fucina.fast.autograd import Node
 from fucina.fast.policy import output_dtype
-from fucina.spec.errors import EmptySelection, IndexOutOfBounds
+from fucina.spec.errors import EmptySelection, IndexOutOfBounds, UseAfterDeinit
 from fucina.spec.types import DType, FloatOp
 
 if TYPE_CHECKING:
@@ -42,6 +43,7 @@ __all__ = ["Reductions", "Selection", "mean_of"]
 
 _SUMMED = FLOATS | INTEGERS | {DType.bool}
 _DIV = 3
+_DEINITED = LIVES.index("deinited")
 
 
 class Selection:
@@ -81,10 +83,12 @@ class Selection:
         Raises
         ------
         UseAfterDeinit
-            One of them has ended.
+            One of them was deinited; then the other one is not.
 
         Clauses: FACADE-OWN-4, FACADE-OWN-1
         """
+        if any(t._state[0] == _DEINITED for t in self):
+            raise UseAfterDeinit(f"{self!r} was used after deinit", clause="FACADE-OWN-4")
         self._ended("deinit")
 
     def _deinit_replaced(self) -> None:
@@ -161,10 +165,10 @@ class Reductions(Operations):
 
     # -- order
 
-    def _ordered(self, what: str, axis: Any, clause: str) -> tuple[TensorType, int]:
+    def _ordered(self, what: str, axis: Any) -> tuple[TensorType, int]:
         require_dtype(what, self.dtype, FLOATS)
         kind = cast(TensorType, type(self))
-        return kind, axis_of(kind, axis, clause)
+        return kind, axis_of(kind, axis)
 
     @on_context
     def argmax(self, ctx: Any, axis: Tag) -> Tensor:
@@ -177,7 +181,7 @@ class Reductions(Operations):
 
         Clauses: POLICY-ARGMAX-1, POLICY-CONST-1
         """
-        kind, at = self._ordered("argmax", axis, "POLICY-ARGMAX-1")
+        kind, at = self._ordered("argmax", axis)
         shape = checked_count(self._raw_shape, "POLICY-ARGMAX-1")
         left = tuple(k for k in range(kind.rank) if k != at)
         with fresh(ctx, DType.i64, tuple(shape[k] for k in left) or (1,)) as raw:
@@ -204,7 +208,7 @@ class Reductions(Operations):
 
         Clauses: POLICY-SORT-1, POLICY-CONST-1
         """
-        kind, at = self._ordered("argsort", axis, "POLICY-SORT-1")
+        kind, at = self._ordered("argsort", axis)
         backwards = switch("descending", descending, "POLICY-SORT-1")
         with fresh(ctx, DType.i64, checked_count(self._raw_shape, "POLICY-SORT-1")) as raw:
             contexts.argsort(self, at, backwards, raw)
@@ -216,7 +220,7 @@ class Reductions(Operations):
 
         Clauses: POLICY-SORT-1, POLICY-CONST-1, FACADE-OWN-4
         """
-        kind, at = self._ordered("sort", axis, "POLICY-SORT-1")
+        kind, at = self._ordered("sort", axis)
         backwards = switch("descending", descending, "POLICY-SORT-1")
         shape = checked_count(self._raw_shape, "POLICY-SORT-1")
         with fresh(ctx, self.dtype, shape) as values, fresh(ctx, DType.i64, shape) as indices:
@@ -249,7 +253,7 @@ class Reductions(Operations):
         Clauses: POLICY-TOPK-1, POLICY-CONST-1, FACADE-OWN-4
         """
         clause = "POLICY-TOPK-1"
-        kind, at = self._ordered("top_k", axis, clause)
+        kind, at = self._ordered("top_k", axis)
         count = whole("k", k, clause)
         shape = checked_count(self._raw_shape, clause)
         if count == 0:
@@ -294,11 +298,11 @@ def _summed(x: Tensor, ctx: Any, what: str, allowed: frozenset[DType], axes: Any
     if axes is None:
         gone = tuple(range(kind.rank))
     elif isinstance(axes, tuple | list):
-        gone = axes_of(kind, axes, clause)
+        gone = axes_of(kind, axes)
         if not gone:
             raise EmptySelection("there must be an axis, got an empty tuple", clause=clause)
     else:
-        gone = (axis_of(kind, axes, clause),)
+        gone = (axis_of(kind, axes),)
     stays = switch("keep_dims", keep_dims, clause)
     shape = checked_count(x._raw_shape, clause)
     left = tuple(k for k in range(kind.rank) if k not in gone)

@@ -16,13 +16,13 @@ from fucina.spec.types import DType
 if TYPE_CHECKING:
     from fucina.fast.facade import Tensor
 
-__all__ = ["Names", "Tag", "TensorType", "axes_of", "axis_of", "checked_names", "kind_of", "listed", "root"]
+__all__ = ["Names", "Tag", "TensorType", "axes_of", "axis_of", "checked_names", "kind_of", "names_of", "root"]
 
 Tag: TypeAlias = str | int
 Names: TypeAlias = tuple[str, ...] | None
 """The names of axes; None where they have numbers.  Of no axes it is ()."""
 
-_CLAUSE = "FACADE-TYPE-2"
+_CLAUSE, _AXIS = "FACADE-TYPE-2", "FACADE-AXIS-1"
 
 
 class TensorType(type):
@@ -45,7 +45,7 @@ class TensorType(type):
     def __init__(cls, name: str, bases: tuple[type, ...], members: dict[str, Any], *, made: bool = False) -> None:
         super().__init__(name, bases, members)
 
-    def __call__(cls, *spec: Tag, dtype: DType = DType.f32) -> type[Tensor]:
+    def __call__(cls, *spec: Tag, dtype: DType = DType.f32, **others: Any) -> type[Tensor]:
         """Return the type of the tensors of a dtype whose axes have these tags, or are so many.
 
         Parameters
@@ -66,9 +66,13 @@ class TensorType(type):
         """
         if cls.is_made():
             raise DTypeMismatch(f"a {cls!r} is made by its constructors, such as zeros(ctx, shape)", clause=_CLAUSE)
+        if others:
+            raise InvalidTag(
+                f"a specification is tags, or a rank, and a dtype, got {', '.join(others)}", clause=_CLAUSE
+            )
         if len(spec) == 1 and not isinstance(spec[0], str):
             return kind_of(None, _rank_of(spec[0]), _dtype_of(dtype))
-        names = checked_names(spec, _CLAUSE)
+        names = checked_names(spec)
         return kind_of(names, len(names), _dtype_of(dtype))
 
     def is_made(cls) -> bool:
@@ -103,22 +107,22 @@ def _rank_of(value: Any) -> int:
     return rank
 
 
-def listed(value: Any, clause: str) -> tuple[Any, ...]:
-    """Return several tags, which are a tuple or a list.
+def _listed(name: str, value: Any, clause: str) -> tuple[Any, ...]:
+    """Return an argument of several tags, which are a tuple or a list.
 
     Raises
     ------
     InvalidTag
         Anything else.
 
-    Clauses: FACADE-AXIS-1
+    Clauses: FACADE-AXIS-1, FACADE-TYPE-2
     """
     if not isinstance(value, tuple | list):
-        raise InvalidTag(f"tags must be a tuple or list, got {shown(value)}", clause=clause)
+        raise InvalidTag(f"{name} must be a tuple or list of tags, got {shown(value)}", clause=clause)
     return tuple(value)
 
 
-def checked_names(tags: tuple[Any, ...], clause: str) -> tuple[str, ...]:
+def checked_names(tags: tuple[Any, ...]) -> tuple[str, ...]:
     """Return names for axes: identifiers, none of them twice.
 
     Raises
@@ -130,14 +134,27 @@ def checked_names(tags: tuple[Any, ...], clause: str) -> tuple[str, ...]:
     """
     for tag in tags:
         if not isinstance(tag, str) or not str.isidentifier(tag):
-            raise InvalidTag(f"a tag must be a str that is an identifier, got {shown(tag)}", clause=clause)
+            raise InvalidTag(f"a tag must be a str that is an identifier, got {shown(tag)}", clause=_CLAUSE)
     names = tuple(str.__str__(tag) for tag in tags)
     for at, name in enumerate(names):
         if name in names[:at]:
-            raise InvalidTag(f"no tag may stand twice, got {name!r} more than once", clause=clause)
+            raise InvalidTag(f"no tag may stand twice, got {name!r} more than once", clause=_CLAUSE)
     if len(names) > MAX_RANK:
-        raise InvalidShape(f"there are at most {MAX_RANK} axes, got {len(names)} tags", clause=clause)
+        raise InvalidShape(f"there are at most {MAX_RANK} axes, got {len(names)} tags", clause=_CLAUSE)
     return names
+
+
+def names_of(tags: Any) -> tuple[str, ...]:
+    """Return the names that an argument ``tags`` gives to axes.
+
+    Raises
+    ------
+    InvalidTag, InvalidShape
+        They are none.
+
+    Clauses: FACADE-TYPE-2
+    """
+    return checked_names(_listed("tags", tags, _CLAUSE))
 
 
 root: list[TensorType] = []
@@ -166,7 +183,7 @@ def kind_of(names: Names, rank: int, dtype: DType) -> type[Tensor]:
     return cast("type[Tensor]", TensorType(shown_type, (root[0],), members, made=True))
 
 
-def axis_of(kind: TensorType, axis: Any, clause: str) -> int:
+def axis_of(kind: TensorType, axis: Any) -> int:
     """Return the place of an axis that is given by its tag.
 
     Raises
@@ -181,14 +198,14 @@ def axis_of(kind: TensorType, axis: Any, clause: str) -> int:
         tag = str.__str__(axis)  # a subclass may have an equality of its own
     elif not kind._names:
         with suppress(InvalidInteger):
-            tag = whole("axis", axis, clause)
+            tag = whole("axis", axis, _AXIS)
     if tag in kind.axis_tags:
         return kind.axis_tags.index(tag)
     given = repr(axis) if type(axis) is str and len(axis) <= 40 else shown(axis)
-    raise InvalidTag(f"axis must be one of {kind.axis_tags}, the tags of {kind!r}, got {given}", clause=clause)
+    raise InvalidTag(f"axis must be one of {kind.axis_tags}, the tags of {kind!r}, got {given}", clause=_AXIS)
 
 
-def axes_of(kind: TensorType, axes: Any, clause: str) -> tuple[int, ...]:
+def axes_of(kind: TensorType, axes: Any) -> tuple[int, ...]:
     """Return the places of several axes, none of them twice.
 
     Raises
@@ -198,9 +215,9 @@ def axes_of(kind: TensorType, axes: Any, clause: str) -> tuple[int, ...]:
 
     Clauses: FACADE-AXIS-1
     """
-    places = tuple(axis_of(kind, axis, clause) for axis in listed(axes, clause))
+    places = tuple(axis_of(kind, axis) for axis in _listed("axes", axes, _AXIS))
     if len(set(places)) != len(places):
-        raise InvalidTag(f"no axis may stand twice, got {axes!r}", clause=clause)
+        raise InvalidTag(f"no axis may stand twice, got {axes!r}", clause=_AXIS)
     return places
 
 

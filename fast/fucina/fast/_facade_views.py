@@ -11,9 +11,9 @@ from fucina.fast._context_core import contexts
 from fucina.fast._context_layouts import _narrowed as narrowed
 from fucina.fast._facade_core import PLAIN, checked_count, kept, on_context, require_dtype, result, tracks
 from fucina.fast._facade_gradients import Tracking
-from fucina.fast._facade_types import TensorType, axes_of, axis_of, checked_names, kind_of, listed
+from fucina.fast._facade_types import TensorType, axes_of, axis_of, kind_of, names_of
 from fucina.fast._shown import tuple_shown
-from fucina.fast._sizes import entries, require_rank, row_major
+from fucina.fast._sizes import count_of, entries, require_rank, row_major
 from fucina.fast.autograd import Node
 from fucina.spec.errors import InvalidShape, InvalidTag
 
@@ -127,7 +127,7 @@ class Views(Tracking):
         Clauses: FACADE-VIEW-2, CONTEXT-NARROW-1
         """
         kind = self._kind("narrow")
-        at = axis_of(kind, axis, "FACADE-VIEW-2")
+        at = axis_of(kind, axis)
         raw = narrowed(self.as_raw_tensor(), at, start, length)
         return self._viewed(ctx, kind, raw, formulas.NARROW, self._raw_shape, at, int(start))
 
@@ -150,7 +150,7 @@ class Views(Tracking):
         Clauses: FACADE-VIEW-2
         """
         clause, kind = "FACADE-VIEW-2", self._kind("permute")
-        order = axes_of(kind, axes, clause)
+        order = axes_of(kind, axes)
         if len(order) != kind.rank:
             raise InvalidTag(f"axes must be all of {kind.axis_tags}, got {len(order)} of them", clause=clause)
         return self._permuted(ctx, kind, order)
@@ -166,8 +166,8 @@ class Views(Tracking):
 
         Clauses: FACADE-VIEW-2
         """
-        clause, kind = "FACADE-VIEW-2", self._kind("transpose")
-        first, second = axis_of(kind, a, clause), axis_of(kind, b, clause)
+        kind = self._kind("transpose")
+        first, second = axis_of(kind, a), axis_of(kind, b)
         order = list(range(kind.rank))
         order[first], order[second] = second, first
         return self._permuted(ctx, kind, tuple(order))
@@ -197,14 +197,14 @@ class Views(Tracking):
         Clauses: FACADE-VIEW-3
         """
         clause, kind = "FACADE-VIEW-3", self._kind("broadcast_to")
-        names: Names = None if tags is None else checked_names(listed(tags, clause), clause)
+        names: Names = None if tags is None else names_of(tags)
         if names is not None and not set(kind.axis_tags) <= set(names):
-            raise InvalidTag(f"tags must have {kind.axis_tags} among them, got {names}", clause=clause)
-        sizes = _sizes(shape, clause)
+            raise InvalidTag(f"tags must have all of {kind.axis_tags}, got {names}", clause=clause)
+        sizes = _sizes("shape", shape, clause)
         places: tuple[int | None, ...]
         if names is not None:
             if len(names) != len(sizes):
-                raise InvalidTag(f"tags must be as many as sizes, {len(sizes)}, got {len(names)}", clause=clause)
+                raise InvalidTag(f"tags must be as many as axes, {len(sizes)}, got {len(names)}", clause=clause)
             places = tuple(kind.axis_tags.index(name) if name in kind.axis_tags else None for name in names)
         else:
             names = kind._names or None
@@ -256,16 +256,16 @@ class Views(Tracking):
         Clauses: FACADE-VIEW-4
         """
         clause, kind = "FACADE-VIEW-4", self._kind("split")
-        at = axis_of(kind, axis, clause)
+        at = axis_of(kind, axis)
         inserted = _inserted(kind, tags, clause)
-        names = _replaced(kind, at, at + 1, inserted, clause)
-        given = _sizes(sizes, clause)
+        names = _replaced(kind, at, at + 1, inserted)
+        given = _sizes("sizes", sizes, clause)
         if inserted is not None and len(inserted) != len(given):
             raise InvalidTag(f"tags must be as many as sizes, {len(given)}, got {len(inserted)}", clause=clause)
         parts = entries("sizes", given, clause)
-        if parts:
-            checked_count(parts, clause)
         shape, strides = self._raw_shape, self._raw_strides
+        if parts:
+            count_of("sizes", parts, clause)
         if not parts or prod(parts) != shape[at]:
             raise InvalidShape(f"sizes must have the product {shape[at]}, got {tuple_shown(parts)}", clause=clause)
         dims = (*shape[:at], *parts, *shape[at + 1 :])
@@ -297,11 +297,11 @@ class Views(Tracking):
         Clauses: FACADE-VIEW-4
         """
         clause, kind = "FACADE-VIEW-4", self._kind("merge")
-        places = axes_of(kind, axes, clause)
+        places = axes_of(kind, axes)
         if not places or places != tuple(range(places[0], places[0] + len(places))):
             raise InvalidTag(f"axes must be neighbours in their order, got places {places}", clause=clause)
         first, end = places[0], places[-1] + 1
-        names = _replaced(kind, first, end, _inserted(kind, None if tag is None else (tag,), clause), clause)
+        names = _replaced(kind, first, end, _inserted(kind, None if tag is None else (tag,), clause))
         shape, strides = self._raw_shape, self._raw_strides
         checked_count(shape, clause)
         dims = (*shape[:first], prod(shape[first:end]), *shape[end:])
@@ -313,10 +313,10 @@ class Views(Tracking):
         return self._viewed(ctx, kind_of(names, len(dims), self.dtype), raw, formulas.RESHAPE, shape)
 
 
-def _sizes(shape: Any, clause: str) -> tuple[Any, ...]:
+def _sizes(name: str, shape: Any, clause: str) -> tuple[Any, ...]:
     """Return what is given as sizes, one by one; what they are is looked at later."""
     if isinstance(shape, str | bytes | bytearray) or not hasattr(shape, "__iter__"):
-        return entries("shape", shape, clause)
+        return entries(name, shape, clause)
     return tuple(shape)
 
 
@@ -325,8 +325,8 @@ def _named(kind: TensorType, shape: Any, tags: Any, clause: str) -> tuple[Names,
 
     Clauses: FACADE-VIEW-1
     """
-    given = None if tags is None else checked_names(listed(tags, clause), clause)
-    sizes = _sizes(shape, clause)
+    given = None if tags is None else names_of(tags)
+    sizes = _sizes("shape", shape, clause)
     if given is not None:
         if len(given) != len(sizes):
             raise InvalidTag(f"tags must be as many as axes, {len(sizes)}, got {len(given)}", clause=clause)
@@ -343,19 +343,19 @@ def _inserted(kind: TensorType, tags: Any, clause: str) -> Names:
     """
     if (tags is not None) != (kind._names is not None):
         raise InvalidTag(f"new axes of a {kind!r} {'need tags' if kind._names else 'have no tags'}", clause=clause)
-    return None if tags is None else checked_names(listed(tags, clause), clause)
+    return None if tags is None else names_of(tags)
 
 
-def _replaced(kind: TensorType, start: int, end: int, names: Names, clause: str) -> Names:
+def _replaced(kind: TensorType, start: int, end: int, names: Names) -> Names:
     """Return the names after some were replaced.
 
-    Clauses: FACADE-VIEW-4
+    Clauses: FACADE-VIEW-4, FACADE-TYPE-2
     """
     if kind._names is None or names is None:
         return None
     found = (*kind._names[:start], *names, *kind._names[end:])
     if len(set(found)) != len(found):
-        raise InvalidTag(f"no tag may stand twice, got {found}", clause=clause)
+        raise InvalidTag(f"no tag may stand twice, got {found}", clause="FACADE-TYPE-2")
     return found
 
 

@@ -59,7 +59,7 @@ def cast_array(
 
     Clauses: BRIDGE-ARRAY-1, BRIDGE-ARRAY-2, BRIDGE-ARRAY-3, BRIDGE-ARRAY-4, BRIDGE-SAT-1, BRIDGE-SINGLE-1
     """
-    start, end = scalar_dtype(source, "BRIDGE-ARRAY-1"), scalar_dtype(target, "BRIDGE-ARRAY-1")
+    start, end = scalar_dtype(source, "BRIDGE-ARRAY-1", "source"), scalar_dtype(target, "BRIDGE-ARRAY-1", "target")
     # before an address is taken: a __bool__ of the caller's can run anything
     mode = (lib.FC_CAST_SATURATE if saturate else 0) | (lib.FC_CAST_SINGLE_ROUNDING if single_rounding else 0)
     given = reading("array", array, start, "BRIDGE-ARRAY-2")
@@ -101,7 +101,7 @@ def convert(array: Buffer, to: DType, *, source: DType | None = None) -> AnyArra
     Clauses: BRIDGE-CONVERT-1
     """
     if source is not None:
-        known_dtype(source)
+        known_dtype(source, "source")
     given: Any = array
     named = _ML_DTYPES.get(given.dtype.name) if issubclass(type(given), np.ndarray) else None
     if named is not None:

@@ -28,6 +28,11 @@ def _is_number(value: object) -> bool:
     return issubclass(type(value), float | np.float16 | np.float32) or is_whole(value)
 
 
+def _negative(number: Any) -> Any:
+    """Return the negative of a number; an integer of numpy's might have none of its own type, and wrap."""
+    return -int(number) if is_whole(number) else -number
+
+
 class Parts(Composed):
     """The operators of a tensor, on the context that made it.
 
@@ -50,32 +55,32 @@ class Parts(Composed):
         self._check()
         return self._context is not None
 
-    def __add__(self, other: Any) -> Any:
+    def __add__(self, other: Any) -> Tensor:
         if self._shares_context(other):
             return self.add(self._context, other)
         return self.add_scalar(self._context, other) if self._has_number(other) else NotImplemented
 
     __radd__ = __add__
 
-    def __sub__(self, other: Any) -> Any:
+    def __sub__(self, other: Any) -> Tensor:
         if self._shares_context(other):
             return self.sub(self._context, other)
-        return self.add_scalar(self._context, -other) if self._has_number(other) else NotImplemented
+        return self.add_scalar(self._context, _negative(other)) if self._has_number(other) else NotImplemented
 
-    def __mul__(self, other: Any) -> Any:
+    def __mul__(self, other: Any) -> Tensor:
         if self._shares_context(other):
             return self.mul(self._context, other)
         return self.scale(self._context, other) if self._has_number(other) else NotImplemented
 
     __rmul__ = __mul__
 
-    def __truediv__(self, other: Any) -> Any:
+    def __truediv__(self, other: Any) -> Tensor:
         return self.div(self._context, other) if self._shares_context(other) else NotImplemented
 
-    def __matmul__(self, other: Any) -> Any:
+    def __matmul__(self, other: Any) -> Tensor:
         return self.dot(self._context, other) if self._shares_context(other) else NotImplemented
 
-    def __neg__(self) -> Any:
+    def __neg__(self) -> Tensor:
         if not self._has_number(1):
             raise TypeError("FACADE-PYTHON-1: the operators need a tensor that a context made")
         return self.scale(self._context, -1.0)

@@ -41,7 +41,7 @@ def block_size(dtype: DType) -> int:
     """
     size = GEOMETRY[known_dtype(dtype)].block_size
     if size is None:
-        raise InvalidDType(f"a block dtype is required, got {dtype!r}", clause="DTYPE-GEOM-1")
+        raise InvalidDType(f"dtype must be a block dtype, got {dtype!r}", clause="DTYPE-GEOM-1")
     return size
 
 
@@ -120,7 +120,7 @@ def accumulator(dtype: DType) -> np.dtype[Any]:
     """
     found = facts(dtype).accumulator
     if found is None:
-        raise InvalidDType(f"a scalar dtype is required, got {dtype!r}", clause="DTYPE-ACC-1")
+        raise InvalidDType(f"dtype must be a scalar dtype, got {dtype!r}", clause="DTYPE-ACC-1")
     return found
 
 

@@ -19,7 +19,7 @@ def _policy(op: FloatOp, dtype: DType) -> tuple[DType, DType]:
     Clauses: DTYPE-POLICY-1, DTYPE-POLICY-4
     """
     if type(op) is not FloatOp:
-        raise InvalidDType(f"a FloatOp is required, got {shown(op)}", clause="DTYPE-POLICY-1")
+        raise InvalidDType(f"op must be a FloatOp, got {shown(op)}", clause="DTYPE-POLICY-1")
     if supports_forward_float_math(dtype):
         wide = DType.f64 if dtype is DType.f64 else DType.f32
         if op is FloatOp.pointwise:

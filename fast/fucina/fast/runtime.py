@@ -136,7 +136,7 @@ class ExecContext(Gradients):
 
         Clauses: CONTEXT-PIN-1
         """
-        if not isinstance(on, bool | np.bool_):
+        if type(on) not in (bool, np.bool_):
             raise DTypeMismatch(f"on must be a bool, got {shown(on)}", clause="CONTEXT-PIN-1")
         self._rt.pinned = bool(on)
 

@@ -99,10 +99,10 @@ def _decode(dtype: DType, bits: int) -> ScalarValue:
     return _number(dtype, bits)
 
 
-def _float_dtype(dtype: object, clause: str) -> DType:
-    found = known_dtype(dtype)
+def _float_dtype(dtype: object, clause: str, name: str = "dtype") -> DType:
+    found = known_dtype(dtype, name)
     if found not in _FLOATS:
-        raise InvalidDType(f"one of {_FLOAT_NAMES} is required, got {found!r}", clause=clause)
+        raise InvalidDType(f"{name} must be one of {_FLOAT_NAMES}, got {found!r}", clause=clause)
     return found
 
 
@@ -188,7 +188,7 @@ def cast_float(source: DType, target: DType, value: ScalarValue) -> ScalarValue:
 
     Clauses: BRIDGE-FLOAT-1, BRIDGE-SCALAR-4
     """
-    start, end = _float_dtype(source, "BRIDGE-FLOAT-1"), _float_dtype(target, "BRIDGE-FLOAT-1")
+    start, end = _float_dtype(source, "BRIDGE-FLOAT-1", "source"), _float_dtype(target, "BRIDGE-FLOAT-1", "target")
     return _decode(end, cast_pattern(start.index, end.index, _encode(start, value)))
 
 
@@ -204,7 +204,7 @@ def cast_scalar(source: DType, target: DType, value: ScalarValue) -> ScalarValue
 
     Clauses: BRIDGE-SCALAR-3, BRIDGE-SCALAR-4
     """
-    start, end = scalar_dtype(source, "BRIDGE-SCALAR-3"), scalar_dtype(target, "BRIDGE-SCALAR-3")
+    start, end = scalar_dtype(source, "BRIDGE-SCALAR-3", "source"), scalar_dtype(target, "BRIDGE-SCALAR-3", "target")
     return _decode(end, cast_pattern(start.index, end.index, _encode(start, value)))
 
 
@@ -220,7 +220,7 @@ def cast_bits(source: DType, target: DType, bits: int) -> int:
 
     Clauses: BRIDGE-BITS-1
     """
-    start, end = scalar_dtype(source, "BRIDGE-BITS-1"), scalar_dtype(target, "BRIDGE-BITS-1")
+    start, end = scalar_dtype(source, "BRIDGE-BITS-1", "source"), scalar_dtype(target, "BRIDGE-BITS-1", "target")
     width = 1 if start is DType.bool else _width(start)
     return cast_pattern(start.index, end.index, integer("bits", bits, 0, 1 << width, "BRIDGE-BITS-1"))
 

@@ -96,6 +96,17 @@ def _forked() -> ForkedInTask:
     return ForkedInTask("the process forked in a task; what other threads had begun is not done", clause="TEAM-FORK-2")
 
 
+def _workers(name: str, value: object) -> int:
+    """Return a number of workers.
+
+    Clauses: TEAM-POOL-1
+    """
+    number = whole(name, value, "TEAM-POOL-1")
+    if number < 0:
+        raise InvalidBounds(f"{name} must not be negative, got {integer_shown(number)}", clause="TEAM-POOL-1")
+    return number
+
+
 class BarrierPool:
     """A fork-join team: the calling thread and ``workers`` threads, which start with the first dispatch.
 
@@ -108,9 +119,7 @@ class BarrierPool:
     """
 
     def __init__(self, workers: int) -> None:
-        number = whole("workers", workers, "TEAM-POOL-1")
-        if number < 0:
-            raise InvalidBounds(f"workers must not be negative, got {integer_shown(number)}", clause="TEAM-POOL-1")
+        number = _workers("workers", workers)
         team, self._address = _native_team(min(number, parallel.vector_max_threads - 1))
         self._size = int(lib.fc_team_workers(team)) + 1
         self._close = _closing(self, team)
@@ -244,7 +253,7 @@ class Pool:
     def __init__(self, max_workers: int | None = None) -> None:
         if max_workers is None:
             max_workers = parallel.cpu_thread_count(parallel.vector_max_threads) - 1
-        self._barrier = BarrierPool(max_workers)
+        self._barrier = BarrierPool(_workers("max_workers", max_workers))
         self._executor = Executor(self._barrier.team_size - 1)
 
     @classmethod

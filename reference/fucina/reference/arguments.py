@@ -31,6 +31,7 @@ __all__ = [
     "scalar_dtype",
     "shown",
     "whole",
+    "whole_or_none",
     "word",
 ]
 
@@ -76,6 +77,19 @@ def whole(name: str, value: object, clause: str) -> int:
         return int(operator.index(value))  # type: ignore[arg-type]  # what has no __index__ is refused below
     except TypeError:
         raise InvalidInteger(f"{name} must be an integer, got {shown(value)}", clause=clause) from None
+
+
+def whole_or_none(value: object) -> int | None:
+    """Return an argument as an int of any size; None for a bool and for what is no integer.
+
+    Notes
+    -----
+    Clauses: RNG-SEED-1
+    """
+    try:
+        return whole("value", value, "RNG-SEED-1")
+    except InvalidInteger:
+        return None
 
 
 def word(name: str, value: object, clause: str = "RNG-SEED-1") -> int:
@@ -173,12 +187,12 @@ def flag(name: str, value: object, clause: str) -> bool:
     DTypeMismatch
         If it is none.
     """
-    if not isinstance(value, bool | np.bool_):
+    if type(value) not in (bool, np.bool_):  # by its type: isinstance believes what an object says of itself
         raise DTypeMismatch(f"{name} must be a bool, got {shown(value)}", clause=clause)
     return bool(value)
 
 
-def dtype_argument(dtype: object) -> DType:
+def dtype_argument(dtype: object, name: str = "dtype") -> DType:
     """Return the argument if it is a dtype.
 
     Notes
@@ -186,20 +200,20 @@ def dtype_argument(dtype: object) -> DType:
     Clauses: DTYPE-ARG-1
     """
     if type(dtype) is not DType:
-        raise InvalidDType(f"a DType is required, got {shown(dtype)}", clause="DTYPE-ARG-1")
+        raise InvalidDType(f"{name} must be a DType, got {shown(dtype)}", clause="DTYPE-ARG-1")
     return dtype
 
 
-def scalar_dtype(dtype: object, clause: str) -> DType:
+def scalar_dtype(dtype: object, clause: str, name: str = "dtype") -> DType:
     """Return the argument if it is a scalar dtype; ``clause`` is the one that allows no other.
 
     Notes
     -----
     Clauses: DTYPE-ARG-1, ERR-TYPE-1
     """
-    found = dtype_argument(dtype)
+    found = dtype_argument(dtype, name)
     if GEOMETRY[found].kind is not DTypeKind.scalar:
-        raise InvalidDType(f"a scalar dtype is required, got {found!r}", clause=clause)
+        raise InvalidDType(f"{name} must be a scalar dtype, got {found!r}", clause=clause)
     return found
 
 

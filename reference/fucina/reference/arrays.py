@@ -88,8 +88,8 @@ def cast_array(
     -----
     Clauses: BRIDGE-ARRAY-1, BRIDGE-ARRAY-2, BRIDGE-ARRAY-3, BRIDGE-ARRAY-4, BRIDGE-SAT-1, BRIDGE-SINGLE-1
     """
-    scalar_dtype(source, "BRIDGE-ARRAY-1")
-    scalar_dtype(target, "BRIDGE-ARRAY-1")
+    scalar_dtype(source, "BRIDGE-ARRAY-1", "source")
+    scalar_dtype(target, "BRIDGE-ARRAY-1", "target")
     cast = caster(source, target, bool(saturate), bool(single_rounding))  # before the memory: a __bool__ runs any code
     given = readable("array", array, source)
 
@@ -140,7 +140,7 @@ def convert(array: Buffer, to: DType, *, source: DType | None = None) -> AnyArra
     Clauses: BRIDGE-CONVERT-1
     """
     if source is not None:
-        dtype_argument(source)
+        dtype_argument(source, "source")
     named = NAMED.get(array.dtype.name) if issubclass(type(array), np.ndarray) else None  # type: ignore[union-attr]
     if named and not isinstance(array, MaskedArray):
         if source not in (None, named):

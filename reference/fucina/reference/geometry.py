@@ -53,7 +53,7 @@ def block_size(dtype: DType) -> int:
     """
     size = GEOMETRY[dtype_argument(dtype)].block_size
     if size is None:
-        raise InvalidDType(f"a block dtype is required, got {dtype!r}", clause="DTYPE-GEOM-1")
+        raise InvalidDType(f"dtype must be a block dtype, got {dtype!r}", clause="DTYPE-GEOM-1")
     return size
 
 

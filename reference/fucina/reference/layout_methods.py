@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from fucina.reference.arguments import scalar_dtype, shown
 from fucina.reference.handles import require_scalar_dtype
@@ -17,9 +17,13 @@ from fucina.spec.runtime import LayoutClass, RhsLifetime
 from fucina.spec.types import DType
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from fucina.spec.memory import ShapeLike
 
 __all__ = ["LayoutMethods"]
+
+Value = TypeVar("Value")
 
 
 class LayoutMethods(Driven):
@@ -218,7 +222,7 @@ class LayoutMethods(Driven):
         return stored
 
     @driven
-    def replace(self, old: Any, new_value: Any) -> Any:
+    def replace(self, old: Value, new_value: Value | Callable[[], Value]) -> Value:
         """Release a value and return the one that takes its place.
 
         Parameters
@@ -244,7 +248,8 @@ class LayoutMethods(Driven):
             old.live(clause)
         elif not callable(getattr(old, "deinit", None)):
             raise DTypeMismatch(f"old must have a deinit, got {shown(old)}", clause=clause)
-        new = new_value
+        held: Any = old
+        new: Any = new_value
         if type(new) is not type(old) and callable(new):
             new = new()
         if type(new) is not type(old):
@@ -256,5 +261,6 @@ class LayoutMethods(Driven):
         if isinstance(old, Replaceable):
             old.deinit_replaced()
         else:
-            old.deinit()
-        return new
+            held.deinit()
+        found: Value = new
+        return found

@@ -98,7 +98,7 @@ class Loan:
         """
         storage = self.storage()
         shape = storage and storage.newest_shape
-        return Leak(self.dtype, shape or (self.length,), self.origin)
+        return Leak(self.dtype, tuple(shape or (self.length,)), self.origin)
 
 
 class Ledger:

@@ -60,6 +60,6 @@ def output_dtype(op: FloatOp, dtype: DType) -> DType:
 def _require_cell(op: FloatOp, dtype: DType) -> None:
     dtype_argument(dtype)
     if type(op) is not FloatOp:
-        raise InvalidDType(f"a FloatOp is required, got {shown(op)}", clause="DTYPE-POLICY-1")
+        raise InvalidDType(f"op must be a FloatOp, got {shown(op)}", clause="DTYPE-POLICY-1")
     if op is FloatOp.widened and dtype in EMPTY:
         raise InvalidDType(f"{op!r} takes f16, bf16, f32, f64 and blocks, got {dtype!r}", clause="DTYPE-POLICY-4")

@@ -40,11 +40,11 @@ __all__ = [
 ]
 
 
-def _float_dtype(dtype: object, clause: str) -> DType:
+def _float_dtype(dtype: object, clause: str, name: str = "dtype") -> DType:
     """Return the argument if it is one of the six float dtypes."""
-    found = scalar_dtype(dtype, clause)
+    found = scalar_dtype(dtype, clause, name)
     if found not in FLOATS:
-        raise InvalidDType(f"a float dtype is required, got {found!r}", clause=clause)
+        raise InvalidDType(f"{name} must be a float dtype, got {found!r}", clause=clause)
     return found
 
 
@@ -212,8 +212,8 @@ def cast_float(source: DType, target: DType, value: ScalarValue) -> ScalarValue:
     -----
     Clauses: BRIDGE-FLOAT-1
     """
-    _float_dtype(source, "BRIDGE-FLOAT-1")
-    _float_dtype(target, "BRIDGE-FLOAT-1")
+    _float_dtype(source, "BRIDGE-FLOAT-1", "source")
+    _float_dtype(target, "BRIDGE-FLOAT-1", "target")
     return cast_scalar(source, target, value)
 
 
@@ -243,8 +243,8 @@ def cast_scalar(source: DType, target: DType, value: ScalarValue) -> ScalarValue
     -----
     Clauses: BRIDGE-SCALAR-3, BRIDGE-SCALAR-4
     """
-    scalar_dtype(source, "BRIDGE-SCALAR-3")
-    scalar_dtype(target, "BRIDGE-SCALAR-3")
+    scalar_dtype(source, "BRIDGE-SCALAR-3", "source")
+    scalar_dtype(target, "BRIDGE-SCALAR-3", "target")
     return write(target, caster(source, target)(read(source, value)))
 
 
@@ -274,8 +274,8 @@ def cast_bits(source: DType, target: DType, bits: int) -> int:
     -----
     Clauses: BRIDGE-BITS-1
     """
-    scalar_dtype(source, "BRIDGE-BITS-1")
-    scalar_dtype(target, "BRIDGE-BITS-1")
+    scalar_dtype(source, "BRIDGE-BITS-1", "source")
+    scalar_dtype(target, "BRIDGE-BITS-1", "target")
     width = 1 if source is DType.bool else 8 * GEOMETRY[source].byte_size
     return caster(source, target)(integer("bits", bits, 0, 1 << width, "BRIDGE-BITS-1"))
 

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from types import TracebackType
     from typing import Self
 
-__all__ = ["BarrierPool", "Chain", "Failures", "here", "of_kind"]
+__all__ = ["BarrierPool", "Chain", "Failures", "here", "of_kind", "workers_argument"]
 
 Task = TypeVar("Task")
 here = threading.local()
@@ -129,6 +129,22 @@ class Chain:
             raise ChainViolation(f"task {missing[0]}{others} never became runnable", clause="TEAM-CHAIN-2")
 
 
+def workers_argument(name: str, value: object) -> int:
+    """Return a number of workers.
+
+    Raises
+    ------
+    InvalidInteger, InvalidBounds
+        If it is no integer, or negative.
+
+    Clauses: TEAM-POOL-1
+    """
+    number = whole(name, value, "TEAM-POOL-1")
+    if number < 0:
+        raise InvalidBounds(f"{name} must not be negative, got {shown(number)}", clause="TEAM-POOL-1")
+    return number
+
+
 class BarrierPool:
     """A fork-join team: the calling thread and ``workers`` threads, which live while a dispatch does.
 
@@ -136,10 +152,7 @@ class BarrierPool:
     """
 
     def __init__(self, workers: int) -> None:
-        number = whole("workers", workers, "TEAM-POOL-1")
-        if number < 0:
-            raise InvalidBounds(f"workers must not be negative, got {shown(workers)}", clause="TEAM-POOL-1")
-        self._workers = min(number, parallel.vector_max_threads - 1)
+        self._workers = min(workers_argument("workers", workers), parallel.vector_max_threads - 1)
         self._busy = threading.Lock()
         self._process = os.getpid()
         self._ended = False

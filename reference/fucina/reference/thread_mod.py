@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from fucina.reference import parallel
 from fucina.reference.executor import Executor, Mutex, ThreadSafeAllocator, WaitGroup
-from fucina.reference.team import BarrierPool, Chain, Failures, here, of_kind
+from fucina.reference.team import BarrierPool, Chain, Failures, here, of_kind, workers_argument
 from fucina.spec.errors import ConcurrentUse, ForkedInTask, UseAfterDeinit
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ class Pool:
     def __init__(self, max_workers: int | None = None) -> None:
         if max_workers is None:
             max_workers = parallel.cpu_thread_count(parallel.vector_max_threads) - 1
-        self._barrier = BarrierPool(max_workers)
+        self._barrier = BarrierPool(workers_argument("max_workers", max_workers))
         self._executor = Executor(self._barrier.team_size - 1)
 
     @classmethod

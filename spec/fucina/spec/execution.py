@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeVar
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -31,6 +31,8 @@ __all__ = [
     "RuntimePart",
     "ScopePart",
 ]
+
+Value = TypeVar("Value")
 
 
 # -- chapter pool
@@ -195,7 +197,7 @@ class ContextPart(Protocol):
     def prepare_contiguous(self, x: Any) -> PreparedPart: ...
     def prepare_as(self, compute_dtype: DType, x: Any) -> PreparedPart: ...
     def store_as(self, dtype: DType, value: Any) -> TensorPart: ...
-    def replace(self, old: Any, new_value: Any) -> Any: ...
+    def replace(self, old: Value, new_value: Value | Callable[[], Value]) -> Value: ...
 
     # -- raw operations
     def add(self, a: Any, b: Any, *, out: Any = None) -> TensorPart: ...

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     Tags: TypeAlias = Sequence[Tag]
     Element: TypeAlias = ScalarValue | BitFloat
 
-__all__ = ["MEMBERS", "CustomOperation", "FacadeImplementation", "FacadePart", "SelectionPart"]
+__all__ = ["MEMBERS", "CustomOperation", "FacadeImplementation", "FacadePart", "GradientContext", "SelectionPart"]
 
 
 class FacadePart(Protocol):

@@ -15,6 +15,7 @@ from fucina.conformance.suite.tagged import f32, gradient, leaf, pattern_noise, 
 from fucina.spec import DType
 from fucina.spec.errors import (
     DTypeMismatch,
+    OutOfMemory,
     SavedValueChanged,
     ShapeMismatch,
     UseAfterDeinit,
@@ -156,6 +157,68 @@ def test_what_the_functions_return(impl: Any, ctx: Any) -> None:
         op = impl.custom_vjp(cube, cube_backward)
         for arguments in ((), (2.0,), (w.as_raw_tensor(),)):
             assert_raises(TypeError, None, partial(op, ctx, *arguments))
+
+
+@clause("AUTOGRAD-CUSTOM-1")
+def test_one_gradient_for_two_operands(impl: Any, ctx: Any) -> None:
+    """It is consumed once; a view of it is another tensor."""
+    given: list[Any] = []
+
+    def same(inner: Any, g: Any, x: Any, y: Any) -> Any:
+        given.append(inner.scale(g, 2.0))
+        return given[0], given[0]
+
+    def two_views(inner: Any, g: Any, x: Any, y: Any) -> Any:
+        with inner.scale(g, 2.0) as made:
+            return made.clone_view(), made.clone_view()
+
+    with f32(impl, ctx, [1.0, 2.0], grad=True) as w, f32(impl, ctx, [3.0, 4.0], grad=True) as v, ctx.exec_scope():
+        loss = impl.custom_vjp(lambda inner, x, y: inner.mul(x, y), same)(ctx, w, v).sum_all(ctx)
+        assert_raises(UseAfterDeinit, None, partial(loss.backward, ctx))
+        assert (w.grad(ctx), v.grad(ctx)) == (None, None)
+        assert given[0].data_const().tolist() == [2.0, 2.0], "AUTOGRAD-CUSTOM-1: it stays the caller's"
+        given[0].deinit()
+        impl.custom_vjp(lambda inner, x, y: inner.mul(x, y), two_views)(ctx, w, v).sum_all(ctx).backward(ctx)
+        assert (gradient(ctx, w), gradient(ctx, v)) == ([2.0, 2.0], [2.0, 2.0])
+
+
+@clause("AUTOGRAD-CUSTOM-1", "SCOPE-RESERVE-1", "STORAGE-FAULT-1")
+@pytest.mark.parametrize("grad", [False, True], ids=["constants", "leaves"])
+@pytest.mark.parametrize("scoped", [False, True], ids=["alone", "scope"])
+def test_what_forward_returned_without_memory(impl: Any, ctx: Any, grad: bool, scoped: bool) -> None:
+    """Whichever allocation fails, what forward had returned by then is still the caller's, as it was."""
+    returned = []
+
+    def forward(inner: Any, x: Any) -> Any:
+        returned.append(inner.scale(x, 2.0))
+        return returned[-1]
+
+    op, failed = impl.custom_vjp(forward, lambda inner, g, x: (inner.scale(g, 2.0),)), 0
+    with f32(impl, ctx, [1.0, 2.0], grad=grad) as w:
+        mark = ctx.open_exec_scope() if scoped else None
+        for n in range(1, 9):
+            before = state(ctx, w)
+            impl.internal.fail_allocation(n)
+            try:
+                result = op(ctx, w)
+            except OutOfMemory:
+                failed += 1
+                result = None
+            finally:
+                impl.internal.fail_allocation(None)
+            if result is not None:
+                assert_raises(UseAfterDeinit, None, returned.pop().data_const)
+                result.deinit()
+                break
+            for raw in returned:
+                assert raw.data_const().tolist() == [2.0, 4.0], "AUTOGRAD-CUSTOM-1: it stays the caller's"
+                raw.deinit()
+            returned.clear()
+            gc.collect()
+            assert state(ctx, w) == before
+        assert failed >= (2 if scoped else 1)
+        if mark is not None:
+            ctx.close_exec_scope(mark)
 
 
 @clause("AUTOGRAD-CUSTOM-1", "AUTOGRAD-SAVED-1")

@@ -347,9 +347,9 @@ def test_cosine(impl: Any, ctx: Any, data: st.DataObject, axis: int, eps: float)
 )
 def test_cosine_where_the_lengths_are_eps(impl: Any, ctx: Any, eps: float) -> None:
     """The product of the lengths is eps itself, the float above it, 0, infinite, no number."""
-    a = np.float32([[3, 4], [3, 4], [0, 0], [math.inf, 1], [math.nan, 1], [-0.0, 2**-149]]).view(np.uint32)
-    b = np.float32([[6, 8], [6, 8.000001], [0, 0], [2, 1], [2, 1], [1, 1]]).view(np.uint32)
-    g = np.float32([2, -3, 1, 1, 1, 1]).view(np.uint32)
+    a = np.array([[3, 4], [3, 4], [0, 0], [math.inf, 1], [math.nan, 1], [-0.0, 2**-149]], np.float32).view(np.uint32)
+    b = np.array([[6, 8], [6, 8.000001], [0, 0], [2, 1], [2, 1], [1, 1]], np.float32).view(np.uint32)
+    g = np.array([2, -3, 1, 1, 1, 1], np.float32).view(np.uint32)
     with leaf(impl, ctx, F32, a) as x, leaf(impl, ctx, F32, b) as y:
         found = gradients(impl, ctx, lambda p, q: p.cosine_similarity(ctx, q, "b", eps), (x, y), g)
         wanted = formulas.cosine_gradients(exact.decode(F32, a), exact.decode(F32, b), 1, eps, exact.decode(F32, g))

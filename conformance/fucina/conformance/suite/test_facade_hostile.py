@@ -24,6 +24,7 @@ from fucina.spec.errors import (
     InvalidBounds,
     InvalidDType,
     InvalidInteger,
+    InvalidShape,
     InvalidTag,
     Overflow,
     ShapeMismatch,
@@ -121,7 +122,7 @@ def test_the_context_of_a_constructor(impl: Any, ctx: Any, name: str) -> None:
 # -- then the tensors, the dtypes, the tags
 
 
-@clause("FACADE-CTX-1", "POLICY-BRANCH-1")
+@clause("FACADE-CTX-1", "FACADE-OWN-1", "SCOPE-AFTER-1", "POLICY-BRANCH-1")
 @pytest.mark.parametrize("name", METHODS)
 def test_tensors_come_before_dtypes_and_these_before_all_else(impl: Any, ctx: Any, name: str) -> None:
     ended = impl.Tensor("a", "b", dtype=DType.f8_e5m2).ones(ctx, (1, 2))
@@ -135,14 +136,15 @@ def test_tensors_come_before_dtypes_and_these_before_all_else(impl: Any, ctx: An
             closed = x.add(ctx, x)
         before = state(ctx, x, blocks)
         nonsense = tuple(a if isinstance(a, list) or a == "other" else object() for a in METHODS[name])
-        assert_raises(UseAfterDeinit, None, call(ended, name, ctx, None, nonsense))
-        assert_raises(UseAfterScope, None, call(closed, name, ctx, None, nonsense))
+        assert_raises(UseAfterDeinit, "FACADE-OWN-1", call(ended, name, ctx, None, nonsense))
+        assert_raises(UseAfterScope, "SCOPE-AFTER-1", call(closed, name, ctx, None, nonsense))
         if name in BINARY:
             for tensor in (x, blocks):
-                assert_raises(UseAfterDeinit, None, call(tensor, name, ctx, ended, nonsense))
-                assert_raises(UseAfterScope, None, call(tensor, name, ctx, closed, nonsense))
+                assert_raises(UseAfterDeinit, "FACADE-OWN-1", call(tensor, name, ctx, ended, nonsense))
+                assert_raises(UseAfterScope, "SCOPE-AFTER-1", call(tensor, name, ctx, closed, nonsense))
                 for stranger in (None, 2.0, np.ones((1, 2), np.float32), x.as_raw_tensor(), ctx):
-                    assert_raises(DTypeMismatch, None, call(tensor, name, ctx, stranger, nonsense), what=repr(stranger))
+                    use = call(tensor, name, ctx, stranger, nonsense)
+                    assert_raises(DTypeMismatch, "FACADE-CTX-1", use, what=repr(stranger))
         if name not in ("to", "get_rows"):
             assert_raises(InvalidDType, "POLICY-BRANCH-1", call(blocks, name, ctx, blocks, nonsense))
         assert state(ctx, x, blocks) == before
@@ -209,6 +211,165 @@ def test_of_two_wrong_arguments_the_order_decides(impl: Any, ctx: Any) -> None:
         for targets, wrong in losses:
             assert_raises(wrong, None, partial(x.nll_loss, ctx, targets, "b", reduction="no"), what=str(targets))
         assert state(ctx, x) == before
+
+
+AXIS, TAGS = "FACADE-AXIS-1", "FACADE-TYPE-2"
+WRONG_TAGS: tuple[tuple[str, tuple[Any, ...], str], ...] = (
+    *((name, ("z",), AXIS) for name in ("sum", "mean", "argmax", "argsort", "sort", "l2_normalize")),
+    *(
+        (name, (wrong,), AXIS)
+        for name in ("sum", "mean")
+        for wrong in (("a", "z"), ("a", "a"), 0, True, {"a"}, object())
+    ),
+    *(("top_k", ("z", 1), AXIS), ("nll_loss", ([0], "z"), AXIS), ("cosine_similarity", ("other", "z"), AXIS)),
+    *(("narrow", ("z", 0, 1), AXIS), ("transpose", ("a", "z"), AXIS), ("transpose", ("z", "a"), AXIS)),
+    *(("permute", (("a", "z"),), AXIS), ("permute", ("ab",), AXIS), ("dot", ("other", "z"), AXIS)),
+    *(("split", ("z", (2, 1), ("p", "q")), AXIS), ("merge", (("a", "z"), "f"), AXIS), ("merge", ("ab", "f"), AXIS)),
+    *(("reshape", ((2, 1), wrong), TAGS) for wrong in ("pq", ("p", "p"), ("p", 1), ("p", "q r"), {"p", "q"})),
+    *(("broadcast_to", ((1, 2), wrong), TAGS) for wrong in ("ab", ("a", "a"), ("a", 1), ("a", "b c"), {"a", "b"})),
+    *(("split", ("b", (2, 1), wrong), TAGS) for wrong in ("pq", ("p", "p"), ("p", 1), ("p", "a"))),
+    *(("merge", (("a", "b"), wrong), TAGS) for wrong in (1, "q r", True)),
+    *(("flatten", (wrong,), TAGS) for wrong in (1, "q r", ("f",))),
+)
+
+
+@clause("FACADE-AXIS-1", "FACADE-TYPE-2", "FACADE-CTX-1")
+@pytest.mark.parametrize(("name", "arguments", "broken"), WRONG_TAGS)
+def test_which_clause_a_wrong_tag_breaks(
+    impl: Any, ctx: Any, name: str, arguments: tuple[Any, ...], broken: str
+) -> None:
+    """Whichever operation it is that takes the axis, or the names."""
+    with f32(impl, ctx, [[1.0, 2.0]]) as x, f32(impl, ctx, [[1.0, 2.0]]) as y:
+        before = state(ctx, x, y)
+        assert_raises(InvalidTag, broken, call(x, name, ctx, y, arguments), what=repr(arguments))
+        assert state(ctx, x, y) == before
+
+
+@clause("FACADE-CTX-1", "FACADE-VIEW-1", "FACADE-VIEW-3", "FACADE-VIEW-4")
+def test_tags_of_views_come_before_sizes(impl: Any, ctx: Any) -> None:
+    with f32(impl, ctx, [[1.0, 2.0]]) as x:
+        before = state(ctx, x)
+        for name, arguments in (
+            *(("reshape", (("no size",), None)), ("reshape", ((0,), None)), ("reshape", (None, ("p", "p")))),
+            *(("reshape", (wrong, ("p", "q"))) for wrong in (("no size",), (0,), {"no size"})),
+            *(
+                ("broadcast_to", (None, "ab")),
+                ("broadcast_to", (None, ("a", "c"))),
+                ("broadcast_to", ((0,), ("a", "b"))),
+            ),
+            *(("split", ("b", None, None)), ("split", ("b", None, ("a", "q"))), ("split", ("b", (0,), ("p", "q")))),
+        ):
+            assert_raises(InvalidTag, None, call(x, name, ctx, None, arguments), what=f"{name} {arguments}")
+        assert state(ctx, x) == before
+
+
+@clause("FACADE-CTX-1", "FACADE-NEW-6", "POLICY-ROWS-1", "POLICY-NLL-1")
+def test_what_indices_are_wrong_with_first(impl: Any, ctx: Any) -> None:
+    """No tensor at all comes before dtypes, another dtype before tags, and no number before shapes."""
+    hot, wrong_type = impl.Tensor("a", "b"), impl.Tensor("a", "b", dtype=DType.f16)
+    with (
+        f32(impl, ctx, [[1.0, 2.0]]) as x,
+        f32(impl, ctx, [1.0], ("a",)) as floats,
+        impl.Tensor("b", dtype=DType.i64).ones(ctx, (1,)) as its_own,
+        impl.Tensor().scalar(ctx, 1.0) as scalar,
+        wrong_type.ones(ctx, (1, 2)) as half,
+    ):
+        before = state(ctx, x, floats, its_own, scalar, half)
+        for stranger in (None, object(), 1.5, x.as_raw_tensor()):
+            assert_raises(DTypeMismatch, "FACADE-NEW-6", partial(wrong_type.one_hot, ctx, stranger, "no number"))
+            assert_raises(DTypeMismatch, "POLICY-NLL-1", partial(half.nll_loss, ctx, stranger, "z"))
+            assert_raises(DTypeMismatch, "POLICY-ROWS-1", partial(x.get_rows, ctx, stranger))
+        assert_raises(DTypeMismatch, "POLICY-NLL-1", partial(x.nll_loss, ctx, True, "z"))
+        assert_raises(InvalidDType, "POLICY-BRANCH-1", partial(half.nll_loss, ctx, floats, "z"))
+        assert_raises(InvalidDType, "POLICY-BRANCH-1", partial(wrong_type.one_hot, ctx, ["no index"], 3))
+        assert_raises(InvalidDType, "POLICY-BRANCH-1", partial(half.nll_loss, ctx, np.ones(1, np.float32), "z"))
+        assert_raises(InvalidDType, "POLICY-NLL-1", partial(x.nll_loss, ctx, floats, "z"))
+        assert_raises(InvalidDType, "POLICY-ROWS-1", partial(x.get_rows, ctx, floats))
+        assert_raises(InvalidDType, "FACADE-NEW-6", partial(hot.one_hot, ctx, floats, "no number"))
+        assert_raises(InvalidTag, "POLICY-ROWS-1", partial(x.get_rows, ctx, its_own))
+        assert_raises(InvalidTag, "FACADE-NEW-6", partial(hot.one_hot, ctx, its_own, "no number"))
+        assert_raises(InvalidTag, "FACADE-AXIS-1", partial(x.nll_loss, ctx, ["no index"], "z"))
+        for nothing in (["no index"], [None], [True], [1.5], np.ones(1, np.float32)):
+            assert_raises(InvalidInteger, "FACADE-NEW-6", partial(impl.Tensor("a").one_hot, ctx, nothing, 0))
+            assert_raises(InvalidInteger, "POLICY-ROWS-1", partial(scalar.get_rows, ctx, nothing))
+            assert_raises(InvalidInteger, "POLICY-NLL-1", partial(x.nll_loss, ctx, [*nothing, 0], "b"))
+        assert_raises(InvalidInteger, "FACADE-NEW-6", partial(impl.Tensor("a").one_hot, ctx, [0], "no number"))
+        assert_raises(InvalidInteger, "FACADE-NEW-6", partial(hot.one_hot, ctx, np.ones((1, 1), np.int64), "no number"))
+        assert_raises(IndexOutOfBounds, "POLICY-NLL-1", partial(x.nll_loss, ctx, [9], "b", reduction="no reduction"))
+        assert_raises(InvalidBounds, "POLICY-NLL-1", partial(x.nll_loss, ctx, [0], "b", reduction="no reduction"))
+        assert state(ctx, x, floats, its_own, scalar, half) == before
+
+
+@clause("FACADE-CTX-1", "FACADE-NEW-5", "FACADE-NEW-7", "POLICY-DROPOUT-1")
+def test_numbers_come_before_shapes_and_these_before_bounds(impl: Any, ctx: Any) -> None:
+    one, two, whole = impl.Tensor("a"), impl.Tensor("a", "b"), impl.Tensor("a", dtype=DType.i64)
+    nothing: tuple[Any, ...] = (None, True, 1.5, float("nan"), float("-inf"), "no number", np.ones(2), (1,))
+    with f32(impl, ctx, [1.0], ("a",)) as x:
+        before = state(ctx, x)
+        for wrong in nothing:
+            for kind in (one, two):
+                assert_raises(
+                    InvalidInteger, "FACADE-NEW-5", partial(kind.linspace, ctx, 0, 1, wrong), what=repr(wrong)
+                )
+                assert_raises(InvalidInteger, "FACADE-NEW-5", partial(kind.eye, ctx, wrong, 0), what=repr(wrong))
+            assert_raises(InvalidInteger, None, partial(impl.Tensor("a", dtype=DType.i64).randperm, ctx, wrong, 1))
+            assert_raises(InvalidInteger, "RNG-SEED-1", partial(x.dropout, ctx, 7.0, wrong), what=repr(wrong))
+        for steps in (0, -1, -(2**70)):
+            assert_raises(InvalidShape, "FACADE-NEW-5", partial(one.linspace, ctx, 0, 1, steps))
+        assert_raises(InvalidShape, "FACADE-NEW-5", partial(two.linspace, ctx, 0, 1, 2**64))
+        assert_raises(Overflow, "FACADE-NEW-5", partial(one.linspace, ctx, 0, 1, 2**64))
+        for shape, error in (
+            ((1, 1), InvalidShape),
+            ((0,), InvalidShape),
+            ((2**64,), Overflow),
+            (("n",), InvalidInteger),
+        ):
+            assert_raises(error, None, partial(one.uniform, ctx, shape, 1, 2.0, 1.0))
+            assert_raises(error, None, partial(one.bernoulli, ctx, shape, 1, 7.0))
+            assert_raises(error, None, partial(whole.randint, ctx, shape, 1, 5, 5))
+        assert_raises(InvalidBounds, "RNG-UNIF-3", partial(one.uniform, ctx, (2**63,), 1, 2.0, 1.0))
+        assert_raises(InvalidBounds, "FACADE-NEW-7", partial(one.bernoulli, ctx, (2**63,), 1, 7.0))
+        assert_raises(InvalidBounds, "RNG-INT-2", partial(whole.randint, ctx, (2**63,), 1, 5, 5))
+        assert state(ctx, x) == before
+
+
+@clause("SHAPE-RULE-1", "SHAPE-COUNT-2", "FACADE-NEW-4", "FACADE-VIEW-1", "FACADE-VIEW-3")
+def test_sizes_are_looked_at_from_the_left(impl: Any, ctx: Any) -> None:
+    three = impl.Tensor("a", "b", "c")
+    with f32(impl, ctx, [[[1.0]]], ("a", "b", "c")) as x:
+        before = state(ctx, x)
+        for shape, error in (
+            *(((2**40, 2**40, 0), Overflow), ((0, 2**40, 2**40), InvalidShape), ((2**40, 0, 2**40), InvalidShape)),
+            *(((0, 1, -1), InvalidShape), ((0, 1, "n"), InvalidInteger), ((0, 1, 2**64), Overflow)),
+        ):
+            for make in (
+                *(partial(getattr(three, name), ctx, shape) for name in ("empty", "zeros", "ones")),
+                *(partial(three.full, ctx, shape, 1.0), partial(three.rand, ctx, shape, 1)),
+                *(partial(three.from_slice, ctx, shape, None), partial(three.from_borrowed_slice, ctx, shape, None)),
+                *(partial(x.reshape, ctx, shape), partial(x.broadcast_to, ctx, shape)),
+            ):
+                assert_raises(error, None, make, what=repr(shape))
+        assert state(ctx, x) == before
+
+
+@clause("POLICY-SUM-1", "POLICY-MEAN-1", "POLICY-SORT-1")
+def test_what_is_no_bool(impl: Any, ctx: Any) -> None:
+    with f32(impl, ctx, [[1.0, 2.0]]) as x:
+        before = state(ctx, x)
+        for wrong in (None, 0, 1, 1.0, "yes", (), [True], np.int64(1), np.ones(1, np.bool_), Posing(bool), object()):
+            for name, broken in (("sum", "POLICY-SUM-1"), ("mean", "POLICY-MEAN-1")):
+                use = partial(getattr(x, name), ctx, "a", keep_dims=wrong)
+                assert_raises(DTypeMismatch, broken, use, what=repr(wrong))
+            for name in ("sort", "argsort"):
+                for use in (
+                    partial(getattr(x, name), ctx, "a", wrong),
+                    partial(getattr(x, name), ctx, "a", descending=wrong),
+                ):
+                    assert_raises(DTypeMismatch, "POLICY-SORT-1", use, what=repr(wrong))
+        assert state(ctx, x) == before
+        with x.sum(ctx, "b", keep_dims=np.bool_(True)) as s, x.sort(ctx, "b", np.bool_(True)) as ordered:
+            assert s.shape == (1, 1)
+            assert ordered.values.data_const().tolist() == [2.0, 1.0]
 
 
 @clause("FACADE-CTX-1", "FACADE-NEW-1")

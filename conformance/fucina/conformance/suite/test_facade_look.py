@@ -364,6 +364,23 @@ def test_operators(impl: Any, ctx: Any) -> None:
             assert_bits(bits(got), bits(wanted), clause="FACADE-PYTHON-1")
 
 
+@clause("FACADE-PYTHON-1", "POLICY-SCALAR-1")
+def test_operators_with_numbers_of_numpy(impl: Any, ctx: Any) -> None:
+    """The negative of an integer is that of the number, also where its own type has none."""
+    kinds = (np.int8, np.int16, np.int32, np.int64, np.uint8, np.uint16, np.uint32, np.uint64)
+    numbers: list[Any] = [kind(value) for kind in kinds for value in (np.iinfo(kind).min, 0, 1, np.iinfo(kind).max)]
+    numbers += [kind(value) for kind in (np.float16, np.float32, np.float64) for value in (-0.0, 1.5, np.inf)]
+    with f32(impl, ctx, [3.0, -4.0]) as x, ctx.exec_scope():
+        for number in numbers:
+            plain = number.item()
+            for got, wanted in (
+                *((x - number, x.add_scalar(ctx, -plain)), (x + number, x.add_scalar(ctx, plain))),
+                *((number + x, x.add_scalar(ctx, plain)), (x * number, x.scale(ctx, plain))),
+                (number * x, x.scale(ctx, plain)),
+            ):
+                assert_bits(bits(got), bits(wanted), clause="FACADE-PYTHON-1")
+
+
 @clause("FACADE-PYTHON-1")
 def test_what_operators_do_not_do(impl: Any, ctx: Any) -> None:
     def no_context() -> Any:

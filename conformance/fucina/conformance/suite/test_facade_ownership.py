@@ -200,6 +200,26 @@ def test_indices_stay_the_callers(impl: Any, ctx: Any, grad: bool) -> None:
     end(x, y, c)
 
 
+@clause("FACADE-OWN-4")
+@pytest.mark.parametrize("part", ["values", "indices"])
+def test_a_record_of_which_a_part_has_ended(impl: Any, ctx: Any, part: str) -> None:
+    """Nothing else of it ends where ``deinit`` raises; the end of its block ends what is left."""
+    x, y, c = operands(impl, ctx)
+    record = x.sort(ctx, "b")
+    other = record.indices if part == "values" else record.values
+    getattr(record, part).deinit()
+    outstanding = ctx.rt.buffers.outstanding_buffers()
+    assert_raises(UseAfterDeinit, "FACADE-OWN-4", record.deinit)
+    assert_raises(UseAfterDeinit, None, record.__enter__)
+    assert ctx.rt.buffers.outstanding_buffers() == outstanding, "FACADE-OWN-4: what raises ends none"
+    assert other.shape == (2, 3)
+    other.deinit()
+    with x.sort(ctx, "b") as record:
+        getattr(record, part).deinit()
+    assert ctx.rt.buffers.outstanding_buffers() == outstanding - 1
+    end(x, y, c)
+
+
 @clause("FACADE-OWN-2", "AUTOGRAD-TRACK-1")
 @pytest.mark.parametrize("dtype", [DType.f16, DType.bf16, DType.f64, DType.i32, DType.bool], ids=lambda d: d.name)
 def test_other_dtypes_are_adopted_where_they_track(impl: Any, ctx: Any, dtype: DType) -> None:

@@ -13,7 +13,7 @@ import pytest
 
 from fucina.conformance import clause
 from fucina.conformance.compare import assert_raises
-from fucina.conformance.suite.hostile import Posing
+from fucina.conformance.suite.hostile import Acting, Posing
 from fucina.conformance.suite.tagged import NAMES, f32
 from fucina.spec import DType
 from fucina.spec.errors import DTypeMismatch, InvalidDType, InvalidShape, InvalidTag
@@ -89,6 +89,25 @@ def test_tags_that_are_none(impl: Any) -> None:
 def test_tags_that_stand_twice_and_mixtures(impl: Any) -> None:
     for arguments in (("d", "d"), ("a", "b", "a"), (1, 2), (0, 0), (2, "a"), ("a", 2), (1, "a", "b")):
         assert_raises(InvalidTag, "FACADE-TYPE-2", partial(impl.Tensor, *arguments), what=repr(arguments))
+
+
+@clause("FACADE-TYPE-2")
+def test_words_that_are_no_part_of_a_specification(impl: Any) -> None:
+    for words in ({"rank": 2}, {"tags": ("a", "b")}, {"device": "cpu"}):
+        for arguments in ((), (1,), ("d",)):
+            assert_raises(InvalidTag, "FACADE-TYPE-2", partial(impl.Tensor, *arguments, **words), what=repr(words))
+
+
+@clause("FACADE-TYPE-1", "FACADE-AXIS-1")
+def test_integers_of_other_types(impl: Any, ctx: Any) -> None:
+    """Whatever has an index is an integer, as everywhere."""
+    for two in (np.int8(2), np.uint64(2), np.array(2), Acting(lambda: None, 2)):
+        assert impl.Tensor(two) is impl.Tensor(2)
+    with impl.Tensor(2).ones(ctx, (2, 3)) as x:
+        for one in (np.int8(1), np.uint64(1), np.array(1), Acting(lambda: None, 1)):
+            assert x.dim(one) == 3
+            with x.sum(ctx, one) as s, x.narrow(ctx, one, one, one) as part:
+                assert (s.shape, part.shape) == ((2,), (2, 1))
 
 
 @clause("FACADE-TYPE-2")

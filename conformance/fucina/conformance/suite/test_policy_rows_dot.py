@@ -108,6 +108,22 @@ def test_rows_of_blocks(impl: Any, ctx: Any, dtype: DType) -> None:
 
 
 @clause("POLICY-ROWS-1")
+def test_the_tags_of_indices_alone(impl: Any, ctx: Any) -> None:
+    """Of a tensor of one axis the result has the tags of the indices, whichever kind of tags that is."""
+    with (
+        f32(impl, ctx, [1.0, 2.0], ("v",)) as named,
+        impl.Tensor(1).from_slice(ctx, (2,), [1.0, 2.0]) as bare,
+        impl.Tensor(2, dtype=DType.u8).from_slice(ctx, (2, 1), [1, 0]) as numbered,
+        impl.Tensor("v", "w", dtype=DType.u8).from_slice(ctx, (2, 1), [1, 0]) as tagged,
+    ):
+        for table in (named, bare):
+            for indices in (numbered, tagged):
+                with table.get_rows(ctx, indices) as got:
+                    assert got.axis_tags == indices.axis_tags
+                    assert got.data_const().tolist() == [2.0, 1.0]
+
+
+@clause("POLICY-ROWS-1")
 def test_errors_of_rows(impl: Any, ctx: Any) -> None:
     with (
         f32(impl, ctx, np.ones((4, 3)), ("v", "d")) as x,

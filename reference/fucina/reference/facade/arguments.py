@@ -4,21 +4,20 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Collection
-from contextlib import AbstractContextManager, suppress
+from contextlib import AbstractContextManager
 from typing import Concatenate, ParamSpec, TypeVar
 
-from fucina.reference.arguments import is_a, shown, whole
+from fucina.reference.arguments import is_a, shown, whole_or_none
 from fucina.reference.bridges import FLOATS, INTEGERS
 from fucina.reference.facade.kinds import Kind, Tag, Tags, tag_of
 from fucina.reference.facade.values import Value
 from fucina.reference.graph import TRACKABLE
 from fucina.reference.runtime import ExecContext
-from fucina.reference.sizes import counted, entries_of, listed
+from fucina.reference.sizes import counted, entries_of, listed, storage_element_count
 from fucina.reference.tensor import RawTensor
 from fucina.spec.errors import (
     DTypeMismatch,
     InvalidDType,
-    InvalidInteger,
     InvalidShape,
     InvalidTag,
 )
@@ -41,6 +40,7 @@ __all__ = [
     "require_branch",
     "require_one_dtype",
     "shape_of",
+    "shape_of_new",
     "tagged_shape",
     "tags_argument",
     "tensor",
@@ -184,12 +184,7 @@ def axis_of(x: Value, tag: object) -> int:
     -----
     Clauses: FACADE-AXIS-1
     """
-    found: Tag | None = None
-    if is_a(tag, str):
-        found = str.__str__(tag)
-    elif not type(x).is_named:
-        with suppress(InvalidInteger):
-            found = whole("axis", tag, "FACADE-AXIS-1")
+    found: Tag | None = str.__str__(tag) if is_a(tag, str) else whole_or_none(tag)
     if found not in x.axis_tags:
         raise InvalidTag(f"an axis of {type(x)!r} is one of {x.axis_tags}, got {shown(tag)}", clause="FACADE-AXIS-1")
     return x.axis_tags.index(found)
@@ -258,7 +253,7 @@ def tagged_shape(shape: object, kind: Kind | None, clause: str) -> tuple[int, ..
     return sizes
 
 
-def shape_of(shape: object, rank: int | None, clause: str) -> tuple[int, ...]:
+def shape_of(shape: object, rank: int | None, clause: str, name: str = "shape") -> tuple[int, ...]:
     """Return sizes: as many as there are axes, if that is known.
 
     Raises
@@ -266,16 +261,30 @@ def shape_of(shape: object, rank: int | None, clause: str) -> tuple[int, ...]:
     InvalidInteger
         If it is no sequence of integers.
     InvalidShape
-        If there is another number of them, a zero, or something negative.
+        If there is another number of them, or something negative; a zero is found where elements are counted.
 
     Notes
     -----
     Clauses: FACADE-NEW-1, SHAPE-RULE-1
     """
-    given = listed("shape", shape, clause)
+    given = listed(name, shape, clause)
     if rank is not None and len(given) != rank:
-        raise InvalidShape(f"a shape of {rank} sizes is required, got {len(given)}", clause=clause)
-    sizes = entries_of("shape", given, clause)
-    if 0 in sizes:
-        raise InvalidShape(f"shape must have no zero, got {sizes}", clause=clause)
+        raise InvalidShape(f"{name} must have {rank} sizes, got {len(given)}", clause=clause)
+    return entries_of(name, given, clause)
+
+
+def shape_of_new(kind: type[Value], shape: object, clause: str) -> tuple[int, ...]:
+    """Return the raw shape of a new tensor of a kind, whose storage elements have been counted.
+
+    Raises
+    ------
+    InvalidInteger, InvalidShape, Overflow
+        If it is none.
+
+    Notes
+    -----
+    Clauses: FACADE-NEW-1, SHAPE-COUNT-2
+    """
+    sizes = shape_of(shape, kind.rank, clause) or (1,)
+    storage_element_count(kind.dtype, sizes)
     return sizes

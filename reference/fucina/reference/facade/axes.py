@@ -128,10 +128,10 @@ class Axes(Views):
         new = None if tags is None else tags_argument(tags)
         if new is not None:
             self.kin((*self.axis_tags[:at], *new, *self.axis_tags[at + 1 :]))
-        given = listed("shape", sizes, clause)
+        given = listed("sizes", sizes, clause)
         if new is not None and len(new) != len(given):
             raise InvalidTag(f"{len(given)} sizes need as many tags, got {len(new)}", clause=clause)
-        parts = shape_of(given, None, clause)
+        parts = shape_of(given, None, clause, "sizes")
         if parts:
             counted("sizes", parts, clause)
         if not parts or math.prod(parts) != self.shape[at]:

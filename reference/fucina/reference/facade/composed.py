@@ -92,6 +92,7 @@ class Composed(Value):
         source = wanted.source
         if source is not None and source.axis_tags != (tags if type(self).is_named else tuple(range(len(tags)))):
             raise InvalidTag(f"targets must have the axes {tags}, got {source.axis_tags}", clause=clause)
+        wanted.read()
         one = not sizes and source is None  # a single target, which stands in a sequence of its own
         if source is None:
             wanted.numbers()

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from fucina.reference.arguments import scalar_dtype
+from fucina.reference.arguments import f32_argument, scalar_dtype, word
 from fucina.reference.arithmetic import scaling
 from fucina.reference.bridges import caster
 from fucina.reference.dropout import dropout_scale
@@ -89,7 +89,9 @@ class Conversions(Arithmetic):
         Clauses: POLICY-DROPOUT-1, RNG-DROPOUT-1, AUTOGRAD-VJP-4
         """
         require_branch("dropout", self.dtype, TRACKABLE)
-        formulas.kept_of(seed, p, 0)  # the errors of the mask
+        f32_argument("p", p)
+        word("seed", seed)
+        formulas.kept_of(seed, p, 0)  # the errors of the mask; numbers that are none come first
         apply = scaling(self.dtype, Soft32.from_float(dropout_scale(p)))
         with Results(ctx, self.dtype, tracks(ctx, self.dtype, self)) as results:
             raw = results.new(self.dtype, self.shape)

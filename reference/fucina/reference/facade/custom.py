@@ -173,7 +173,7 @@ def _require_gradients(found: Any, operands: Sequence[RawTensor]) -> None:
             )
         require_movable(name, raw, CLAUSE)
         if any(raw is other for other in found[:i]):
-            raise UseAfterDeinit(f"{name} is one before it, which is consumed by then", clause=CLAUSE)
+            raise UseAfterDeinit(f"{name} is one that was consumed before it", clause=CLAUSE)
 
 
 def _require_result(found: Any, kind: Kind) -> None:

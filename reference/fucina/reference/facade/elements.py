@@ -43,11 +43,10 @@ def read(dtype: DType, value: Any) -> int:
     kind = VALUE_TYPES[dtype]
     if type(value) is kind:
         return int(value.bits)
-    if is_whole(value):
+    if not issubclass(type(value), float | np.float16 | np.float32):
+        hint = ", which could be meant as a number and as a pattern" if is_whole(value) else ""
         raise DTypeMismatch(
-            f"an element of {dtype.name} is a {kind.__name__} or a float, got {shown(value)}, which could be meant as "
-            "a number and as a pattern",
-            clause=CLAUSE,
+            f"an element of {dtype.name} must be a {kind.__name__} or a float, got {shown(value)}{hint}", clause=CLAUSE
         )
     return convert(F32, FLOATS[dtype], f32_argument(f"an element of {dtype.name}", value).bits)
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from fucina.reference.elements import read
 from fucina.reference.facade import elements
-from fucina.reference.facade.arguments import PLAIN, operation, require_branch, shape_of, tensor
+from fucina.reference.facade.arguments import PLAIN, operation, require_branch, shape_of_new, tensor
 from fucina.reference.facade.making import Making
 from fucina.reference.facade.results import raw_shape
 from fucina.reference.geometry import one, zero
@@ -42,7 +42,7 @@ class Filled(Making):
         -----
         Clauses: FACADE-NEW-4, CONTEXT-NEW-1
         """
-        return cls._made(ctx, ctx.empty(raw_shape(shape_of(shape, cls.rank, "FACADE-NEW-4")), cls.dtype))
+        return cls._made(ctx, ctx.empty(shape_of_new(cls, shape, "FACADE-NEW-4"), cls.dtype))
 
     @classmethod
     def _filled(cls, ctx: ExecContext, shape: tuple[int, ...], bits: int) -> Self:
@@ -79,7 +79,7 @@ class Filled(Making):
         Clauses: FACADE-NEW-4, CONTEXT-NEW-1
         """
         bits = cls._bits_of("zeros", zero)
-        return cls._filled(ctx, shape_of(shape, cls.rank, "FACADE-NEW-4"), bits)
+        return cls._filled(ctx, shape_of_new(cls, shape, "FACADE-NEW-4"), bits)
 
     @classmethod
     @operation
@@ -91,7 +91,7 @@ class Filled(Making):
         Clauses: FACADE-NEW-4, CONTEXT-NEW-1
         """
         bits = cls._bits_of("ones", one)
-        return cls._filled(ctx, shape_of(shape, cls.rank, "FACADE-NEW-4"), bits)
+        return cls._filled(ctx, shape_of_new(cls, shape, "FACADE-NEW-4"), bits)
 
     @classmethod
     @operation
@@ -112,7 +112,7 @@ class Filled(Making):
         Clauses: FACADE-NEW-4, FACADE-NEW-3
         """
         bits = cls._bits("full", value)
-        return cls._filled(ctx, shape_of(shape, cls.rank, "FACADE-NEW-4"), bits)
+        return cls._filled(ctx, shape_of_new(cls, shape, "FACADE-NEW-4"), bits)
 
     @classmethod
     @operation

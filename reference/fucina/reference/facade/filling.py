@@ -12,6 +12,7 @@ from fucina.reference.facade.indices import Indices
 from fucina.reference.facade.results import raw_shape
 from fucina.reference.ops.operands import store
 from fucina.reference.runtime import ExecContext
+from fucina.reference.sizes import counted
 from fucina.reference.softfloat import Soft32
 from fucina.spec.errors import InvalidShape, InvalidTag, Overflow
 
@@ -110,7 +111,7 @@ class Filling(Filled):
         first, last = f32_argument("start", start), f32_argument("end", end)
         whole("steps", steps, clause)
         cls._require_rank("linspace", 1, clause)
-        (count,) = shape_of((steps,), 1, clause)
+        count = counted("steps", shape_of((steps,), 1, clause, "steps"), clause)
         if count == 1:
             return cls._of_numbers(ctx, (1,), 1, lambda i: first.bits)
         step = (last - first) / Soft32.integer(count - 1)
@@ -198,9 +199,10 @@ class Filling(Filled):
                 f"{cls!r} must have the tags of the indices, {source.axis_tags}, and one more", clause=clause
             )
         whole("classes", classes, clause)
+        wanted.read()
         if source is None:
             cls._require_rank("one_hot of a sequence", 2, clause)
-        (last,) = shape_of((classes,), 1, clause)
+        last = counted("classes", shape_of((classes,), 1, clause, "classes"), clause)
         found = wanted.within(last)
         return cls._of_numbers(
             ctx,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from fucina.reference.arguments import is_a, shown, whole
@@ -13,7 +15,6 @@ from fucina.reference.tensor import RawTensor
 from fucina.spec.errors import (
     DTypeMismatch,
     EmptySelection,
-    FucinaError,
     IndexOutOfBounds,
     InvalidDType,
     InvalidInteger,
@@ -49,40 +50,30 @@ class Indices:
 
     def __init__(self, name: str, given: object, clause: str) -> None:
         self._name, self._clause = name, clause
-        self._wrong: FucinaError | None = None
         self.source: Value | None = None
-        self._values: list[object] = []
+        self._values: list[Any] = []
+        self._view: memoryview | None = None
         if is_a(given, Value):
             given.live()
             self.source = given
         elif isinstance(given, list | tuple | range):
             self._values = list(given)
+        elif is_a(given, RawTensor):
+            raise DTypeMismatch(f"{name} must be a tensor or integers, got a raw tensor", clause=clause)
         else:
-            self._values = self._of_array(given)
+            self._view = viewed(name, given, "a tensor, a sequence or an array of integers", clause)
 
-    def _of_array(self, given: object) -> list[object]:
-        if is_a(given, RawTensor):
-            raise DTypeMismatch(f"{self._name} must be a tensor or integers, got a raw tensor", clause=self._clause)
-        view = viewed(self._name, given, "a tensor, a sequence or an array of integers", self._clause)
+    def _of_array(self, view: memoryview) -> list[int]:
         try:
             held = np.asarray(view)
         except (TypeError, ValueError, RuntimeError):
             held = np.empty(0, np.bool_)
         if held.dtype.kind not in "iu":
-            said = f"{self._name} must be integers, got format {view.format!r}"
-            self._wrong = InvalidInteger(said, clause=self._clause)
-            return []
+            raise InvalidInteger(f"{self._name} must be integers, got format {view.format!r}", clause=self._clause)
         if held.ndim != 1:
-            said = f"{self._name} as an array have one axis, got {held.ndim}"
-            self._wrong = InvalidShape(said, clause=self._clause)
-            return []
-        values: list[object] = held.tolist()
+            raise InvalidShape(f"{self._name} as an array have one axis, got {held.ndim}", clause=self._clause)
+        values: list[int] = held.tolist()
         return values
-
-    def _require_sequence(self) -> None:
-        """Refuse an array of something else, now that the tensors, the dtypes and the tags have been looked at."""
-        if self._wrong is not None:
-            raise self._wrong
 
     def require_integers(self) -> None:
         """Refuse a tensor of another dtype.
@@ -96,35 +87,49 @@ class Indices:
                 f"{self._name} must be of an integer dtype, got {self.source.dtype!r}", clause=self._clause
             )
 
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """Their shape."""
-        self._require_sequence()
-        return (len(self._values),) if self.source is None else self.source.shape
-
-    def numbers(self) -> list[int]:
-        """Return them as ints of any size.
+    def read(self) -> None:
+        """Look at the numbers of a sequence or array; where they lie is looked at with the shapes.
 
         Raises
         ------
         InvalidInteger
             If one is no integer.
+        InvalidShape
+            If it is an array of other than one axis.
+
+        Notes
+        -----
+        Clauses: FACADE-NEW-6, FACADE-CTX-1
+        """
+        if self._view is not None:
+            self._values = self._of_array(self._view)
+        self._values = [whole(f"{self._name}[{i}]", value, self._clause) for i, value in enumerate(self._values)]
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Their shape."""
+        return (len(self._values),) if self.source is None else self.source.shape
+
+    def numbers(self) -> list[int]:
+        """Return them, once they were read, as ints of any size.
+
+        Raises
+        ------
         EmptySelection
             If there is none.
         """
         if self.source is not None:
             return [integer_value(self.source.dtype, bits) for bits in patterns(self.source.live())]
-        self._require_sequence()
         if not self._values:
             raise EmptySelection(f"{self._name} must be at least one index, got none", clause=self._clause)
-        return [whole(f"{self._name}[{i}]", value, self._clause) for i, value in enumerate(self._values)]
+        return list(self._values)
 
     def within(self, bound: int) -> list[int]:
         """Return them, each in [0, bound).
 
         Raises
         ------
-        InvalidInteger, EmptySelection, IndexOutOfBounds
+        EmptySelection, IndexOutOfBounds
             If that is not so.
         """
         found = self.numbers()

@@ -9,8 +9,8 @@ from __future__ import annotations
 import copyreg
 from typing import Any, TypeAlias
 
-from fucina.reference.arguments import is_a, shown, whole
-from fucina.spec.errors import DTypeMismatch, InvalidDType, InvalidInteger, InvalidShape, InvalidTag
+from fucina.reference.arguments import is_a, shown, whole_or_none
+from fucina.spec.errors import DTypeMismatch, InvalidDType, InvalidShape, InvalidTag
 from fucina.spec.runtime import MAX_RANK
 from fucina.spec.types import DType
 
@@ -122,11 +122,8 @@ def _spelled(family: str, tags: Tags, dtype: DType) -> str:
 
 
 def _tags_of(spec: tuple[Any, ...]) -> Tags:
-    if len(spec) == 1 and not is_a(spec[0], str):
-        try:
-            rank = whole("rank", spec[0], CLAUSE)
-        except InvalidInteger:
-            return _distinct(spec)
+    rank = whole_or_none(spec[0]) if len(spec) == 1 and not is_a(spec[0], str) else None
+    if rank is not None:
         _require_rank(rank)
         return tuple(range(rank))
     return _distinct(spec)

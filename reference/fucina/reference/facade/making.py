@@ -13,9 +13,9 @@ from fucina.reference.facade.arguments import (
     TRACKABLE,
     operation,
     require_branch,
-    shape_of,
+    shape_of_new,
 )
-from fucina.reference.facade.results import fits, raw_shape
+from fucina.reference.facade.results import fits
 from fucina.reference.facade.values import Value
 from fucina.reference.graph import Node
 from fucina.reference.lives import Life
@@ -195,7 +195,7 @@ class Making(Value):
     @classmethod
     def _copied(cls, ctx: ExecContext, shape: Any, values: Any, what: str, *, leaf: bool) -> Self:
         require_branch(what, cls.dtype, TRACKABLE if leaf else PLAIN)
-        sizes = raw_shape(shape_of(shape, cls.rank, "FACADE-NEW-2"))
+        sizes = shape_of_new(cls, shape, "FACADE-NEW-2")
         return cls._made(ctx, ctx.from_slice(sizes, elements.given(cls.dtype, values), cls.dtype), leaf=leaf)
 
     @classmethod
@@ -224,7 +224,7 @@ class Making(Value):
         Clauses: FACADE-NEW-2, CONTEXT-NEW-3
         """
         require_branch("from_borrowed_slice", cls.dtype, PLAIN)
-        sizes = raw_shape(shape_of(shape, cls.rank, "FACADE-NEW-2"))
+        sizes = shape_of_new(cls, shape, "FACADE-NEW-2")
         return cls._made(ctx, ctx.from_borrowed_slice(sizes, values, cls.dtype))
 
     @classmethod
@@ -242,7 +242,7 @@ class Making(Value):
         Clauses: FACADE-NEW-2, CONTEXT-NEW-3, STORAGE-READ-1
         """
         require_branch("from_borrowed_const_slice", cls.dtype, PLAIN)
-        sizes = raw_shape(shape_of(shape, cls.rank, "FACADE-NEW-2"))
+        sizes = shape_of_new(cls, shape, "FACADE-NEW-2")
         return cls._made(ctx, ctx.rt.traced(TensorOf(cls.dtype).from_borrowed_const_slice(sizes, values)))
 
     # -- of blocks
@@ -266,7 +266,7 @@ class Making(Value):
         Clauses: FACADE-NEW-8, CONTEXT-NEW-2
         """
         require_branch("from_blocks", cls.dtype, BLOCKS)
-        sizes = raw_shape(shape_of(shape, cls.rank, "FACADE-NEW-8"))
+        sizes = shape_of_new(cls, shape, "FACADE-NEW-8")
         return cls._made(ctx, ctx.from_storage_slice(sizes, blocks, cls.dtype))
 
     @classmethod
@@ -279,5 +279,5 @@ class Making(Value):
         Clauses: FACADE-NEW-8, CONTEXT-NEW-3
         """
         require_branch("from_borrowed_blocks", cls.dtype, BLOCKS)
-        sizes = raw_shape(shape_of(shape, cls.rank, "FACADE-NEW-8"))
+        sizes = shape_of_new(cls, shape, "FACADE-NEW-8")
         return cls._made(ctx, ctx.from_borrowed_storage_slice(sizes, blocks, cls.dtype))

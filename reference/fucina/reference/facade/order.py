@@ -62,7 +62,7 @@ class Selection(Replaceable):
     def __iter__(self) -> Iterator[Tensor]:
         return iter((self._values, self._indices))
 
-    def live(self, clause: str = "FACADE-OWN-4") -> None:
+    def live(self, clause: str = "FACADE-OWN-1") -> None:
         """Raise unless both tensors are there.
 
         Raises

@@ -15,7 +15,8 @@ from fucina.reference.arithmetic import folded
 from fucina.reference.facade.kinds import Tags
 from fucina.reference.facade.values import Value
 from fucina.reference.softfloat import SoftFloat
-from fucina.spec.errors import InvalidTag, ShapeMismatch
+from fucina.spec.errors import InvalidShape, InvalidTag, ShapeMismatch
+from fucina.spec.runtime import MAX_RANK
 
 __all__ = [
     "Repetition",
@@ -146,8 +147,8 @@ def aligned(a: Value, b: Value) -> tuple[Tags, list[int | None], list[int | None
 
     Raises
     ------
-    InvalidTag
-        If one has names and the other numbers.
+    InvalidTag, InvalidShape
+        If one has names and the other numbers; if there are more than 8 axes.
 
     Notes
     -----
@@ -160,6 +161,8 @@ def aligned(a: Value, b: Value) -> tuple[Tags, list[int | None], list[int | None
         )
     if type(a).is_named or type(b).is_named:
         tags: Tags = (*a.axis_tags, *(tag for tag in b.axis_tags if tag not in a.axis_tags))
+        if len(tags) > MAX_RANK:
+            raise InvalidShape(f"a result has at most {MAX_RANK} axes, got {tags}", clause="POLICY-TAGS-1")
     else:
         tags = tuple(range(max(a.rank, b.rank)))
     return tags, placed(a, tags), placed(b, tags)

@@ -76,6 +76,7 @@ class Products(Value):
         blocks = self.dtype in BLOCKS
         dtype = DType.f32 if blocks else self.dtype
         kind = self.kin(self._row_tags(wanted.source), dtype)
+        wanted.read()
         if not self.rank or (blocks and self.rank != 2):
             needed = "two axes" if blocks else "an axis"
             raise InvalidShape(f"rows need {needed}, got {self!r}", clause=clause)
@@ -99,9 +100,14 @@ class Products(Value):
         """
         if source is None or not self.rank:
             return self.axis_tags
-        if source.rank and type(source).is_named != type(self).is_named:
+        if source.rank and self.rank > 1 and type(source).is_named != type(self).is_named:
             raise InvalidTag(
                 f"a tensor with tags does not go with one without, got {type(self)!r} and {type(source)!r}",
+                clause="POLICY-ROWS-1",
+            )
+        if type(self).is_named and set(source.axis_tags) & set(self.axis_tags[1:]):
+            raise InvalidTag(
+                f"indices must not have tags of other axes, {self.axis_tags[1:]}, got {source.axis_tags}",
                 clause="POLICY-ROWS-1",
             )
         return (*source.axis_tags, *self.axis_tags[1:])

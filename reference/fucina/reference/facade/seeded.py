@@ -9,9 +9,8 @@ import numpy as np
 
 from fucina.reference import rng
 from fucina.reference.arguments import f32_argument, number_shown, whole
-from fucina.reference.facade.arguments import F32, I64, operation, require_branch, shape_of
+from fucina.reference.facade.arguments import F32, I64, operation, require_branch, shape_of_new
 from fucina.reference.facade.filling import Filling
-from fucina.reference.facade.results import raw_shape
 from fucina.reference.geometry import storage
 from fucina.reference.graph import read32, write32
 from fucina.reference.runtime import ExecContext
@@ -43,8 +42,15 @@ class Seeded(Filling):
         Clauses: FACADE-NEW-7
         """
         require_branch(what, cls.dtype, I64 if integers else F32)
-        fill(np.empty(0, storage(cls.dtype)))  # the numbers are looked at before the shape
-        raw = ctx.rt.new(cls.dtype, raw_shape(shape_of(shape, cls.rank, "FACADE-NEW-7")))
+        refusal = None
+        try:
+            fill(np.empty(0, storage(cls.dtype)))  # the numbers are looked at before the shape
+        except InvalidBounds as error:  # and what they are together after it
+            refusal = error
+        sizes = shape_of_new(cls, shape, "FACADE-NEW-7")
+        if refusal is not None:
+            raise refusal
+        raw = ctx.rt.new(cls.dtype, sizes)
         fill(raw.elements().reshape(-1).view(storage(cls.dtype)))
         return cls._made(ctx, raw)
 
@@ -153,9 +159,13 @@ class Seeded(Filling):
         """
         require_branch("bernoulli", cls.dtype, F32)
         bound = f32_argument("p", p)
-        if not (bound >= ZERO and bound <= ONE):
-            raise InvalidBounds(f"p must be in [0, 1], got {number_shown(bound.number)}", clause="FACADE-NEW-7")
-        made = cls._seeded(ctx, shape, "bernoulli", lambda out: rng.uniform_fill(seed, out, 0, 1))
+
+        def fill(out: AnyArray) -> None:
+            rng.uniform_fill(seed, out, 0, 1)
+            if not (bound >= ZERO and bound <= ONE):
+                raise InvalidBounds(f"p must be in [0, 1], got {number_shown(bound.number)}", clause="FACADE-NEW-7")
+
+        made = cls._seeded(ctx, shape, "bernoulli", fill)
         write32(made.raw, [ONE if value < bound else ZERO for value in read32(made.raw)])
         return made
 

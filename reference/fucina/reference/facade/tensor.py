@@ -36,6 +36,11 @@ def is_number(value: object) -> bool:
     return is_whole(value) or issubclass(type(value), float | np.floating)
 
 
+def negative(number: Any) -> Any:
+    """Return the negative of a number; an integer of numpy's might have none of its own type, and wrap."""
+    return -int(number) if is_whole(number) else -number
+
+
 class Tensor(Seeded, Looking, Axes, Conversions, Taking, Reductions, Order, Products, Composed, Gradients):
     """Tensors whose axes have tags; ``Tensor(*tags, dtype=...)`` and ``Tensor(rank, dtype=...)`` are its types.
 
@@ -87,7 +92,7 @@ class Tensor(Seeded, Looking, Axes, Conversions, Taking, Reductions, Order, Prod
     def __sub__(self, other: Any) -> Tensor:
         if is_a(other, Tensor):
             return self.sub(self._common_maker(other), other)
-        return self.add_scalar(self._maker(), -other) if is_number(other) else NotImplemented
+        return self.add_scalar(self._maker(), negative(other)) if is_number(other) else NotImplemented
 
     def __mul__(self, other: Any) -> Tensor:
         if is_a(other, Tensor):
