@@ -9,6 +9,7 @@ import functools
 from collections.abc import Callable
 from importlib.machinery import ExtensionFileLoader
 from importlib.util import module_from_spec, spec_from_file_location
+from math import prod
 from typing import TYPE_CHECKING, Any, Concatenate, NoReturn, ParamSpec, TypeVar
 
 from fucina.fast import _native
@@ -102,6 +103,16 @@ class Runtime:
             return made
         buffer = self._buffers.acquire_typed(dtype, count)
         return self.traced(TensorOf(dtype)._over(buffer, dims))
+
+    def room(self, dtype: DType, dims: tuple[int, ...]) -> RawTensor:
+        """Return what :meth:`new` does, of sizes that were looked at before.
+
+        Clauses: CONTEXT-NEW-1, CONTEXT-OWNER-1
+        """
+        if self._trace or prod(dims) >= _LARGE:
+            return self.new(dtype, dims)
+        made: RawTensor = self._buffers._empty(dtype.index, dims)
+        return made
 
     def traced(self, made: RawTensor) -> RawTensor:
         """Return a tensor for the caller, with the caller's line where that is traced.

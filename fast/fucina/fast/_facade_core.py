@@ -236,7 +236,7 @@ def fresh(ctx: Any, dtype: DType, dims: tuple[int, ...]) -> Pending:
     OutOfMemory
         There is none.
     """
-    return Pending(ctx._rt.new(dtype, dims))
+    return Pending(ctx._rt.room(dtype, dims))
 
 
 def result(ctx: Any, kind: Any, raw: RawTensor, node: Any = None, *, reserved: bool = False) -> Tensor:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, cast
 
 from fucina.fast._element_buffers import pattern_of
@@ -422,8 +423,13 @@ def _require_blocks(what: str, dtype: DType) -> None:
 
 def _constant(ctx: Any, kind: Any, dims: tuple[int, ...], value: Callable[[DType], Any]) -> RawTensor:
     """Return a raw tensor all of whose elements are the zero or one of a type's dtype."""
-    made: RawTensor = ctx._filled(dims, kind.dtype, pattern_of(kind.dtype, value(kind.dtype)))
+    made: RawTensor = ctx._filled(dims, kind.dtype, _pattern(kind.dtype, value))
     return made
+
+
+@lru_cache(64)
+def _pattern(dtype: DType, value: Callable[[DType], Any]) -> int:
+    return pattern_of(dtype, value(dtype))
 
 
 def _shaped(kind: Any, what: str, shape: Any) -> tuple[int, ...]:

@@ -68,6 +68,8 @@ class DType(enum.Enum):
     mxfp4 = "mxfp4"
     nvfp4 = "nvfp4"
 
+    __hash__ = object.__hash__  # an enumeration's own hashes the name, in Python; each member is one object
+
     @property
     def index(self) -> int:
         """Place of the member in the enumeration, from 0."""
