@@ -4,6 +4,9 @@ A document is collected three times.  On ``reference`` and on ``fast`` its examp
 implementation, and the printed results are compared with the page.  In ``lockstep`` each example runs on both, and
 every name that it binds must be the same on both: type, shape and bytes.  An example that a page shows and no run
 collected is an error.
+
+The specification and the docstrings take ``np`` and ``fucina`` for granted.  Any other page begins with nothing and has
+to import what it uses, for that is where its readers begin.
 """
 
 from __future__ import annotations
@@ -36,6 +39,7 @@ Parser = Callable[[Document], Iterable[Region]]
 IMPLEMENTATIONS = ("fucina.reference", "fucina.fast")
 OPEN_TO_ALL = {"errata", "crosswalk"}  # chapters without clauses
 ROOT = Path(__file__).resolve().parents[2]
+SPEC = ROOT / "spec" / "text"
 PRODUCTION_IMPORT = "import fucina.fast as fucina"
 RST, MARKDOWN, PYTHON = ("*.rst",), ("*.md",), ("*.py",)
 PARSERS: dict[tuple[str, ...], tuple[Parser, ...]] = {
@@ -45,8 +49,10 @@ PARSERS: dict[tuple[str, ...], tuple[Parser, ...]] = {
 }
 
 
-def _fresh(module: str) -> dict[str, Any]:
-    return {"np": np, "fucina": importlib.import_module(module), "__name__": "__example__"}
+def _fresh(module: str, page: str) -> dict[str, Any]:
+    granted = {"np": np, "fucina": importlib.import_module(module)}
+    alone = Path(page).suffix != ".py" and SPEC not in Path(page).parents
+    return {"__name__": "__example__"} | ({} if alone else granted)
 
 
 def _on(evaluate: Evaluator, example: Example, module: str, namespace: dict[str, Any]) -> str | None:
@@ -96,8 +102,8 @@ def _alone(module: str) -> Callable[[Evaluator, Example], str | None]:
     def run(evaluate: Evaluator, example: Example) -> str | None:
         if not _claimed(example, module):
             return None
-        if "fucina" not in example.namespace:
-            example.namespace.update(_fresh(module))
+        if "begun" not in example.namespace:
+            example.namespace.update(_fresh(module, example.path), begun=True)
         return _on(evaluate, example, module, example.namespace)
 
     return run
@@ -106,7 +112,8 @@ def _alone(module: str) -> Callable[[Evaluator, Example], str | None]:
 def _lockstep(evaluate: Evaluator, example: Example) -> str | None:
     if not all(_claimed(example, module) for module in IMPLEMENTATIONS):
         return None
-    spaces = example.namespace.setdefault("spaces", {module: _fresh(module) for module in IMPLEMENTATIONS})
+    fresh = {module: _fresh(module, example.path) for module in IMPLEMENTATIONS}
+    spaces = example.namespace.setdefault("spaces", fresh)
     for module in IMPLEMENTATIONS:
         if complaint := _on(evaluate, example, module, spaces[module]):
             return complaint

@@ -205,6 +205,10 @@ def _run(watch: Watch, words: Sequence[str]) -> tuple[list[dict[str, Any]], str 
     return [{"module": name, "outcome": "failed" if error else "ran", "changes": len(watch.changes)}], error
 
 
+def _counted(number: int, what: str) -> str:
+    return f"{number} {what}" if number == 1 else f"{number} {what}s"
+
+
 def _report(facts: dict[str, Any], changes: list[Change]) -> str:
     lines = [f"at the start: {sentence(facts['start'])}"]
     for change in changes:
@@ -215,7 +219,7 @@ def _report(facts: dict[str, Any], changes: list[Change]) -> str:
         if not target["changes"]:
             lines.append(f"{target['module']}: {target['outcome']}, no change")
     lines.append(f"at the end: {sentence(facts['end'])}")
-    lines.append(f"{len(changes)} changes, {facts['modules_watched']} modules watched, {_SAME}")
+    lines.append(f"{_counted(len(changes), 'change')}, {_counted(facts['modules_watched'], 'module')} watched, {_SAME}")
     if facts["error"]:
         lines.append(f"error: {facts['error']}")
     return "\n".join(lines)
