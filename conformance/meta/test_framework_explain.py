@@ -92,7 +92,10 @@ def test_explain_needs_the_library_alone(house: House) -> None:
     assert ended.code == 0, ended
     missing = house.python("-c", block + call.format([]))
     assert missing.code == 2
-    assert "pip install 'fucina[conformance]'" in missing.err
+    assert "needs pytest: python -m pip install 'pytest>=" in missing.err
+    helped = house.python("-c", block + call.format(["--help"]))
+    assert helped.code == 0, helped
+    assert helped.out.startswith("usage: python -m fucina.conformance")
 
 
 # -- the builder on a tree of its own

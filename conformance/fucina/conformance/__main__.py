@@ -3,14 +3,27 @@
 from __future__ import annotations
 
 import os
+import shlex
 import sys
 from collections.abc import Sequence
+from importlib.metadata import PackageNotFoundError, requires
 
 from fucina.conformance.errors import UsageError
+from fucina.conformance.options import parser
 
 __all__ = ["main"]
 
-_NEEDED = frozenset({"pytest", "_pytest", "hypothesis", "_hypothesis_pytestplugin", "rich"})
+_NEEDED = ("pytest", "hypothesis", "rich")
+_MODULES = frozenset({*_NEEDED, "_pytest", "_hypothesis_pytestplugin"})
+
+
+def _extra() -> str:
+    """Return what the suite needs on top of the library, by its names: the library itself may come from anywhere."""
+    try:
+        found = [r.partition(";") for r in requires("fucina") or ()]
+    except PackageNotFoundError:  # a source tree on the path
+        found = []
+    return shlex.join(r.strip() for r, _, when in found if "conformance" in when) or " ".join(_NEEDED)
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -26,16 +39,17 @@ def main(arguments: Sequence[str]) -> int:
             from fucina.conformance.explain import main as explain
 
             return explain(arguments[1:])
+        options = parser().parse_args(arguments)
         from fucina.conformance.command import main as run  # needs pytest, hypothesis and rich
 
-        return run(arguments)
+        return run(options)
     except UsageError as error:
         print(f"fucina.conformance: {error}", file=sys.stderr)
         return 2
     except ModuleNotFoundError as error:
-        if error.name not in _NEEDED:
+        if error.name not in _MODULES:
             raise
-        print(f"fucina.conformance needs {error.name}: pip install 'fucina[conformance]'", file=sys.stderr)
+        print(f"fucina.conformance needs {error.name}: python -m pip install {_extra()}", file=sys.stderr)
         return 2
     except BrokenPipeError:  # the output went into a pager or `head` that is gone
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -14,6 +14,10 @@ from fucina.conformance.results import Check, Outcome, Run
 __all__ = ["Bar", "Lines", "progress_for"]
 
 
+def _counted(number: int, what: str) -> str:
+    return f"{number} {what}" if number == 1 else f"{number} {what}s"
+
+
 class Bar(Listener):
     """A live bar: what runs now, how many are done, how many disagree."""
 
@@ -62,7 +66,8 @@ class Lines(Listener):
 
     def planned(self, run: Run) -> None:
         """Say how much there is to do."""
-        self._say(f"{len(run.checks)} checks of {len(run.clauses)} clauses on {len(run.targets)} targets")
+        clauses = _counted(len(run.clauses), "clause")
+        self._say(f"{_counted(len(run.checks), 'check')} of {clauses} on {_counted(len(run.targets), 'target')}")
 
     def checked(self, run: Run, check: Check) -> None:
         """Speak when there is something new to say."""
