@@ -1,4 +1,4 @@
-"""What the errors page shows: the messages themselves, said by ``fucina.fast`` while the page is made.
+"""What the pages of the guide show: the messages of errors themselves, said by ``fucina.fast`` while the page is made.
 
 In the source the examples leave open what is no part of the contract (``...``), and are tested so on both
 implementations.  Here each of them is executed once more, and the message that it raises takes the place of the
@@ -19,7 +19,7 @@ from typing import Any
 from docutils import nodes
 from sphinx.application import Sphinx
 
-PAGE = "guide/errors"
+PAGES = "guide/"
 THREAD = re.compile(r"(?<=thread )\d+|(?<=began it \()\d+")
 """The number that the system gave a thread: no page is to differ from build to build."""
 
@@ -34,12 +34,18 @@ def _ran(source: str, space: dict[str, Any], name: str) -> str | None:
     return None
 
 
-def _filled(block: nodes.literal_block | nodes.doctest_block, space: dict[str, Any]) -> None:
+def _open(block: nodes.Node) -> bool:
+    """Whether an example leaves the words of a message open."""
+    wanted = doctest.DocTestParser().get_examples(block.astext()) if isinstance(block, nodes.doctest_block) else ()
+    return any(example.exc_msg and "..." in example.exc_msg for example in wanted)
+
+
+def _filled(block: nodes.doctest_block, space: dict[str, Any], page: str) -> None:
     lines = block.astext().splitlines()
     for example in doctest.DocTestParser().get_examples(block.astext()):
-        said = _ran(example.source, space, PAGE)
+        said = _ran(example.source, space, page)
         if (said is None) != (example.exc_msg is None):
-            raise ValueError(f"{PAGE}: {example.source!r} raised {said}")
+            raise ValueError(f"{page}: {example.source!r} raised {said}")
         if said and example.exc_msg:
             place = lines.index(example.exc_msg.strip(), example.lineno)
             lines[place] = said
@@ -50,19 +56,21 @@ def _filled(block: nodes.literal_block | nodes.doctest_block, space: dict[str, A
 
 
 def fill(app: Sphinx, doctree: nodes.document) -> None:
-    """Put the messages into the page."""
-    if app.env.docname != PAGE:
+    """Put the messages into a page of the guide, if it leaves any open."""
+    page = app.env.docname
+    blocks = list(doctree.findall(lambda node: isinstance(node, nodes.literal_block | nodes.doctest_block)))
+    if not page.startswith(PAGES) or not any(_open(block) for block in blocks):
         return
     app.env.note_dependency(__file__)
     for part in ("fast", "spec"):  # what can change the messages
         for path in Path(importlib.import_module(f"fucina.{part}").__path__[0]).rglob("*.py"):
             app.env.note_dependency(str(path))
     space: dict[str, Any] = {"__name__": "__example__"}
-    for block in doctree.findall(lambda node: isinstance(node, nodes.literal_block | nodes.doctest_block)):
+    for block in blocks:
         if isinstance(block, nodes.doctest_block):
-            _filled(block, space)
+            _filled(block, space, page)
         elif isinstance(block, nodes.literal_block) and block.get("language") == "python":
-            exec(compile(block.astext(), PAGE, "exec"), space)
+            exec(compile(block.astext(), page, "exec"), space)
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
