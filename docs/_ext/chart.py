@@ -16,7 +16,7 @@ from records import figure, named_goals, recorded
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
-WIDTH = 480
+WIDTH = 410
 SIZES = {1000: "few", 1_000_000: "many", 1 << 24: "most"}
 
 

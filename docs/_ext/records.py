@@ -150,7 +150,7 @@ class Summary(Record):
     """``.. conformance-summary::`` - chapter by implementation, from the last recorded run."""
 
     file = "conformance.json"
-    look = "matrix"
+    look = "summary"
 
     def _facts(self, data: Any) -> str:
         checks = data["totals"]["passed"] + data["totals"]["failed"]
