@@ -94,9 +94,9 @@ def types(session: nox.Session) -> None:
 
 @nox.session
 def docs(session: nox.Session) -> None:
-    """The documentation, warnings are errors, every reference resolved."""
+    """The documentation, warnings are errors, every reference resolved; each page is made anew."""
     install(session, "docs")
-    session.run("sphinx-build", "-W", "-n", "-q", "-b", "html", "docs", "docs/_build/html", *session.posargs)
+    session.run("sphinx-build", "-E", "-W", "-n", "-q", "-b", "html", "docs", "docs/_build/html", *session.posargs)
 
 
 @nox.session
