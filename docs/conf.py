@@ -64,7 +64,8 @@ nitpick_ignore_regex = [
     (r"py:(class|obj|data)", r"(numpy|np|npt|collections|typing|typing_extensions|ctypes)\..*"),
     (r"py:class", r"(AnyArray|ScalarValue|CData)"),
     # what a type is called in a signature, and parts that are put together to one class
-    (r"py:class", r"(RawTensor|Storage|storage|tensor|Tag|ShapeLike|Values|Selection|Memory|Allocator)"),
+    (r"py:class", r"(RawTensor|Storage|storage|tensor|Tag|ShapeLike|Values?|Selection|Memory|Allocator)"),
+    (r"py:class", r"(Forward|Backward|Operation)"),
     (r"py:class", r".* .*"),  # a type that is said in words
     (r"py:class", r"fucina\.fast\..*(Task|PreparedTensor|ScratchLease|ScratchView|Runtime)"),
     (r"py:class", r"contextlib\..*"),
