@@ -63,7 +63,7 @@ def explain(clause_id: str) -> str:
 
 
 def _plain(text: str) -> str:
-    """Return the text of a clause without the marks that only a page needs; formulas and examples stay as they are."""
+    """Return a text without the marks that only a page needs; formulas and examples stay as they are."""
     text = re.sub(r"\A\*\*(.+?)\*\*", r"\1", text, flags=re.DOTALL)
     return _LITERAL.sub(r"`\1`", _ROLE.sub(r"\1", _CODE_BLOCK.sub("", text)))
 
@@ -91,7 +91,7 @@ def _lines(clause: Clause, entry: index.Entry | None) -> Iterator[str]:
             where = f"{place['path']}:{place['line']}" if place["line"] else place["path"]
             yield f"  {place['name']:<{width}}  {where}"
             if place["text"]:
-                yield from textwrap.wrap(place["text"], _WIDTH, initial_indent="    ", subsequent_indent="    ")
+                yield from textwrap.wrap(_plain(place["text"]), _WIDTH, initial_indent="    ", subsequent_indent="    ")
 
 
 def main(arguments: Sequence[str]) -> int:
