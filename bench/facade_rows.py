@@ -42,7 +42,8 @@ def rows() -> list[tuple[str, Callable[[], Row]]]:
         label = f"{name}, transposed" if turned else name
         made.append((label, partial(_product, label, shape, turned=turned)))
     small = [(f"add, {n} element{'s' * (n > 1)}", partial(_add, n)) for n in (1, 1024)]
-    return [*small, ("training step", _step), *made, ("dropout", _dropout)]
+    calls = [(f"{name}, 8 x 16", partial(_call, f"{name}, 8 x 16", *ways)) for name, ways in CALLS.items()]
+    return [*small, *calls, ("training step", _step), *made, ("dropout", _dropout)]
 
 
 def _add(n: int) -> Row:
@@ -57,6 +58,27 @@ def _add(n: int) -> Row:
         tensor = torch.from_numpy(values)
         contestants.append(Contestant("peer", "torch", lambda: tensor + tensor))
     return Row(f"add, {n} element{'s' * (n > 1)}", 1, contestants, [Goal(OF_NUMPY, "numpy")])
+
+
+CALLS: dict[str, tuple[Callable[..., Any], Callable[..., Any]]] = {
+    "add a row": (lambda ctx, x, y: x.add(ctx, y), lambda a, b: a + b),
+    "multiply by a scalar": (lambda ctx, x, y: x.scale(ctx, 2.0), lambda a, b: a * 2.0),
+    "matrix times vector": (lambda ctx, x, y: x.dot(ctx, y), lambda a, b: a @ b),
+    "sum along an axis": (lambda ctx, x, y: x.sum(ctx, "d"), lambda a, b: a.sum(1)),
+    "to f16": (lambda ctx, x, y: x.to(ctx, fucina.DType.f16), lambda a, b: a.astype(np.float16)),
+    "narrow": (lambda ctx, x, y: x.narrow(ctx, "b", 1, 3), lambda a, b: a[1:4]),
+}
+
+
+def _call(name: str, ours: Callable[..., Any], theirs: Callable[..., Any]) -> Row:
+    ctx, values = fucina.ExecContext(), np.random.default_rng(1).standard_normal((9, 16), np.float32)
+    a, b = values[:8], values[8]
+    x, y = Tagged("b", "d").from_slice(ctx, (8, 16), a.ravel()), Tagged("d").from_slice(ctx, (16,), b)
+    contestants = [
+        Contestant("ours", "fucina.fast", lambda: ours(ctx, x, y)),
+        Contestant("peer", "numpy", lambda: theirs(a, b)),
+    ]
+    return Row(name, 1, contestants, [Goal(OF_NUMPY, "numpy")])
 
 
 def _step() -> Row:

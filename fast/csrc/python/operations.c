@@ -30,9 +30,11 @@ static int adopt(fh_context *ctx, PyObject *result) {
     int good = 0;
     if (entries && !fc_memory_charge())
         fh_refuse(FH_OutOfMemory, "SCOPE-RESERVE-1", "no memory for a slot of a scope");
-    else if (entries && (entry = PyTuple_Pack(3, result, Py_None, Py_None)))
-        good = PyList_Append(entries, entry) == 0;
-    if (good) of(result)->t.life = FH_SCOPED;
+    else if (entries && (entry = PyTuple_Pack(3, result, Py_None, Py_None))) {
+        const int open = fh_scope_is_open(ctx); /* a finalizer that the tuple set off may have closed it */
+        good = !open || PyList_Append(entries, entry) == 0;
+        if (good && open) of(result)->t.life = FH_SCOPED;
+    }
     Py_XDECREF(rt);
     Py_XDECREF(scopes);
     Py_XDECREF(entries);
