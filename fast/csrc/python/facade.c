@@ -32,7 +32,14 @@ int fh_is_facade_type(PyObject *type) {
 static fh_facade *facade_alloc(PyTypeObject *type) {
     if (!spares) return (fh_facade *)PyType_GenericAlloc(type, 0);
     fh_facade *self = spare[--spares];
-    memset((char *)self + sizeof(PyObject), 0, sizeof *self - sizeof(PyObject));
+    fh_tensor *t = &self->t; /* its shape and strides are as many as its rank */
+    t->weak = NULL;
+    t->storage = NULL;
+    t->shape_object = t->strides_object = t->origin = t->lender = NULL;
+    t->offset = 0;
+    t->rank = t->dtype = t->life = t->bare = 0;
+    self->node = self->context = NULL;
+    self->constructed = self->parted = 0;
     PyObject_Init((PyObject *)self, type);
     PyObject_GC_Track(self);
     return self;
@@ -50,11 +57,10 @@ PyObject *fh_facade_empty(PyTypeObject *type, int dtype, int bare, PyObject *con
     t->rank = (uint8_t)rank;
     t->dtype = (uint8_t)dtype;
     t->bare = bare != 0;
-    memcpy(t->shape, shape, (size_t)rank * sizeof *shape);
-    fc_row_major(rank, t->shape, t->strides);
     struct fc_pooled *pooled = (struct fc_pooled *)s; /* what a report of leaks would say (clause POOL-LEAK-1) */
     pooled->rank = (uint8_t)rank;
-    memcpy(pooled->shape, shape, (size_t)rank * sizeof *shape);
+    for (int k = 0; k < rank; k++) t->shape[k] = pooled->shape[k] = shape[k]; /* shapes are short: a call costs more */
+    fc_row_major(rank, t->shape, t->strides);
     Py_INCREF(self->context = context);
     return (PyObject *)self;
 }
