@@ -131,9 +131,8 @@ static void compute(const void *job) {
     }
 }
 
-/* Run it, without the GIL where the result is large, or what is summed. */
+/* Run it on tensors that can be used, without the GIL where the result is large, or what is summed. */
 static int run(struct call *c) {
-    if (!fh_are_usable(c->in, 2) || !fh_are_usable(&c->out, 1)) return 0;
     const size_t size = count_of(c->out) * fh_element_size[c->out->dtype];
     const size_t read = c->operation == SUM ? count_of(c->in[0]) * fh_element_size[c->in[0]->dtype] : 0;
     if (size < FH_LARGE && read < FH_LARGE) {
@@ -180,6 +179,11 @@ static inline PyObject *finished(struct call *c, PyObject *out) {
     Py_DECREF(out);
     return NULL;
 }
+/* The same for a result that the garbage collector knows: making it may have run finalizers. */
+static inline PyObject *finished_facade(struct call *c, PyObject *out) {
+    if (out && !fh_are_usable(c->in, 2)) Py_CLEAR(out);
+    return finished(c, out);
+}
 
 /* NULL without an exception when something is not plain. */
 static PyObject *quick(fh_context *ctx, int operation, PyObject *first, PyObject *second) {
@@ -195,7 +199,7 @@ PyObject *fh_quick_binary(fh_context *ctx, int operation, fh_facade *a, fh_facad
     struct call c;
     size_t dims[FC_MAX_RANK];
     const int rank = readied(ctx, &c, operation, &a->t, &b->t, dims);
-    return rank ? finished(&c, fh_facade_like(a, (PyObject *)ctx, ctx->pool, rank, dims)) : NULL;
+    return rank ? finished_facade(&c, fh_facade_like(a, (PyObject *)ctx, ctx->pool, rank, dims)) : NULL;
 }
 
 /* Clauses: POLICY-ARITH-1, POLICY-TAGS-1 */
@@ -219,7 +223,7 @@ PyObject *fh_quick_scale(fh_context *ctx, fh_facade *x, double factor) {
     c.in[1] = NULL;
     c.operation = SCALE;
     c.factor = factor;
-    return finished(&c, fh_facade_like(x, (PyObject *)ctx, ctx->pool, x->t.rank, x->t.shape));
+    return finished_facade(&c, fh_facade_like(x, (PyObject *)ctx, ctx->pool, x->t.rank, x->t.shape));
 }
 
 static PyObject *binary(PyObject *self, int operation, PyObject *const *args, Py_ssize_t count, PyObject *names) {
@@ -240,14 +244,14 @@ PyObject *fh_quick_sum(fh_context *ctx, PyTypeObject *type, fh_facade *x) {
     const size_t single = 1;
     if (!ctx->plain || !fh_is_usable(&x->t) || x->t.dtype != FC_f32) return NULL;
     struct call c = {.operation = SUM, .axis = -1, .in = {&x->t}};
-    return finished(&c, fh_facade_empty(type, FC_f32, 1, (PyObject *)ctx, ctx->pool, 1, &single));
+    return finished_facade(&c, fh_facade_empty(type, FC_f32, 1, (PyObject *)ctx, ctx->pool, 1, &single));
 }
 
 /* Clause: AUTOGRAD-GRAD-1 */
 PyObject *fh_quick_copy(fh_context *ctx, fh_facade *like, fh_tensor *raw) {
     if (!ctx->plain || !fh_is_usable(raw) || raw->dtype != FC_f32 || like->t.dtype != FC_f32) return NULL;
     struct call c = {.operation = COPY, .in = {raw}};
-    return finished(&c, fh_facade_empty(Py_TYPE((PyObject *)like), FC_f32, like->t.bare, (PyObject *)ctx, ctx->pool, raw->rank, raw->shape));
+    return finished_facade(&c, fh_facade_empty(Py_TYPE((PyObject *)like), FC_f32, like->t.bare, (PyObject *)ctx, ctx->pool, raw->rank, raw->shape));
 }
 
 /* The view, or NULL without an exception where something is not plain. */
@@ -298,6 +302,9 @@ static int opened(fh_tensor *out, int dtype, size_t count, int given) {
     return out && out->dtype == dtype && fh_is_contiguous(out) && count_of(out) == count && !(given && !fh_open_for_writing(out->storage));
 }
 
+/* Run it after opening the result, which may have ended tensors. */
+static int run_opened(struct call *c) { return fh_are_usable(c->in, 2) && fh_are_usable(&c->out, 1) && run(c); }
+
 /* pointwise(operation, a, b, out, given) */
 static PyObject *pointwise(PyObject *module, PyObject *args) {
     PyObject *first, *second, *result;
@@ -313,7 +320,7 @@ static PyObject *pointwise(PyObject *module, PyObject *args) {
     if (!rank || !opened(c.out, a->dtype, fc_count(rank, dims), given) || c.out->rank != rank ||
         memcmp(dims, c.out->shape, (size_t)rank * sizeof *dims))
         return wrong();
-    if (!run(&c)) return NULL;
+    if (!run_opened(&c)) return NULL;
     Py_RETURN_NONE;
 }
 
@@ -327,7 +334,7 @@ static PyObject *scale(PyObject *module, PyObject *args) {
     c.in[0] = fh_usable(x);
     c.out = fh_usable(result);
     if (!c.in[0] || !is_float(c.in[0]->dtype) || !opened(c.out, c.in[0]->dtype, count_of(c.in[0]), given)) return wrong();
-    if (!run(&c)) return NULL;
+    if (!run_opened(&c)) return NULL;
     Py_RETURN_NONE;
 }
 
@@ -342,7 +349,7 @@ static PyObject *sum(PyObject *module, PyObject *args) {
     if (!c.in[0] || c.axis < -1 || c.axis >= c.in[0]->rank || c.in[0]->dtype > FC_f64) return wrong();
     const size_t count = c.axis < 0 ? 1 : count_of(c.in[0]) / c.in[0]->shape[c.axis];
     if (!opened(c.out, fc_sum_dtype(c.in[0]->dtype), count, 0)) return wrong();
-    if (!run(&c)) return NULL;
+    if (!run_opened(&c)) return NULL;
     Py_RETURN_NONE;
 }
 
@@ -357,7 +364,7 @@ static PyObject *convert(PyObject *module, PyObject *args) {
     if (!c.in[0] || !c.out || c.in[0]->dtype >= FC_SCALAR_DTYPES || c.out->dtype >= FC_SCALAR_DTYPES ||
         !opened(c.out, c.out->dtype, count_of(c.in[0]), 0))
         return wrong();
-    if (!run(&c)) return NULL;
+    if (!run_opened(&c)) return NULL;
     Py_RETURN_NONE;
 }
 
@@ -372,7 +379,7 @@ static PyObject *copy(PyObject *module, PyObject *args) {
     if (!c.in[0] || !c.out || !opened(c.out, c.in[0]->dtype, count_of(c.in[0]), 0) ||
         c.out->rank != c.in[0]->rank || memcmp(c.out->shape, c.in[0]->shape, c.out->rank * sizeof *c.out->shape))
         return wrong();
-    if (!run(&c)) return NULL;
+    if (!run_opened(&c)) return NULL;
     Py_RETURN_NONE;
 }
 
