@@ -114,6 +114,7 @@ def main(arguments: list[str] | None = None) -> int:
         return _fpenv_check.main(given[1:])
     parser = argparse.ArgumentParser(
         prog="python -m fucina.fast",
+        usage="python -m fucina.fast [-h] [--json]\n       python -m fucina.fast fpenv check [-h] ...",
         description=_DESCRIPTION,
         epilog=_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import inspect
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -31,6 +32,7 @@ from fucina.spec.errors import (
     UseAfterDeinit,
     UseAfterScope,
 )
+from fucina.spec.facade import FacadePart
 
 METHODS: dict[str, tuple[Any, ...]] = {
     **dict.fromkeys(("add", "sub", "mul", "div", "dot", "take_add_no_grad"), ("other",)),
@@ -86,6 +88,35 @@ def call(
     """Return the call of a method, with another tensor where it takes one."""
     rest = METHODS[name] if arguments is None else arguments
     return lambda: getattr(tensor, name)(ctx, *(other if isinstance(a, str) and a == "other" else a for a in rest))
+
+
+@clause("FACADE-CTX-1")
+@pytest.mark.parametrize("name", METHODS)
+def test_arguments_by_name(impl: Any, ctx: Any, name: str) -> None:
+    """All of them, and the context too, by the names that the interface gives them."""
+    names = list(inspect.signature(getattr(FacadePart, name)).parameters)[1:]
+
+    def outcome(by_name: bool) -> object:
+        with f32(impl, ctx, [[1.0, 2.0]]) as x, impl.Tensor("b", "c").ones(ctx, (2, 1)) as matrix:
+            y = matrix if name == "dot" else x.scale(ctx, 3.0)
+            given = (ctx, *(y if isinstance(a, str) and a == "other" else a for a in METHODS[name]))
+            keywords = dict(zip(names, given, strict=False))
+            try:
+                found = getattr(x, name)(**keywords) if by_name else getattr(x, name)(*given)
+                return repr(found) if not hasattr(found, "deinit") else _described(found)
+            except FucinaError as error:
+                return type(error), error.clause
+            finally:
+                y.deinit()
+
+    assert outcome(True) == outcome(False)
+
+
+def _described(found: Any) -> list[object]:
+    parts = [found] if hasattr(found, "axis_tags") else [found.values, found.indices]
+    seen = [(type(t), t.shape, bits(t).tolist()) for t in parts]
+    found.deinit()
+    return [*seen]
 
 
 # -- the context comes first

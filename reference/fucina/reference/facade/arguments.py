@@ -132,7 +132,7 @@ def operation(
     """
 
     @functools.wraps(method)
-    def call(self: Self, ctx: ExecContext, /, *args: Parameters.args, **kwargs: Parameters.kwargs) -> Result:
+    def call(self: Self, ctx: ExecContext, *args: Parameters.args, **kwargs: Parameters.kwargs) -> Result:
         with driving(ctx):
             if isinstance(self, Value):
                 self.live()
