@@ -106,7 +106,7 @@ struct call {
     fh_tensor *in[2], *out;
     size_t strides[2][FC_MAX_RANK];
 };
-enum { SCALE = FC_DIV + 1, SUM, CONVERT, COPY };
+enum { SCALE = FC_DIV + 1, PLUS, SUM, SUM_AXES, CONVERT, COPY };
 
 static void compute(const void *job) {
     const struct call *c = job;
@@ -116,6 +116,8 @@ static void compute(const void *job) {
     size_t dims[FC_MAX_RANK] = {0};
     switch (c->operation) {
     case SCALE: fc_scale(a->dtype, a->rank, a->shape, fh_first(a), a->strides, c->factor, to); break;
+    case PLUS: fc_with_scalar(FC_ADD, a->dtype, a->rank, a->shape, fh_first(a), a->strides, c->factor, to); break;
+    case SUM_AXES: fc_sum_axes(a->dtype, a->rank, a->shape, fh_first(a), a->strides, (unsigned)c->axis, to); break;
     case SUM:
         if (c->axis < 0)
             fc_sum(a->dtype, a->rank, a->shape, fh_first(a), a->strides, to);
@@ -134,7 +136,7 @@ static void compute(const void *job) {
 /* Run it on tensors that can be used, without the GIL where the result is large, or what is summed. */
 static int run(struct call *c) {
     const size_t size = count_of(c->out) * fh_element_size[c->out->dtype];
-    const size_t read = c->operation == SUM ? count_of(c->in[0]) * fh_element_size[c->in[0]->dtype] : 0;
+    const size_t read = c->operation == SUM || c->operation == SUM_AXES ? count_of(c->in[0]) * fh_element_size[c->in[0]->dtype] : 0;
     if (size < FH_LARGE && read < FH_LARGE) {
         compute(c);
         return 1;
@@ -216,13 +218,13 @@ PyObject *fh_quick_aligned(fh_context *ctx, int operation, PyTypeObject *type, f
 }
 
 /* Clause: POLICY-SCALAR-1 */
-PyObject *fh_quick_scale(fh_context *ctx, fh_facade *x, double factor) {
+PyObject *fh_quick_scalar(fh_context *ctx, fh_facade *x, int plus, double number) {
     struct call c;
     if (!ctx->plain || !fh_is_usable(&x->t) || !is_float(x->t.dtype)) return NULL;
     c.in[0] = &x->t;
     c.in[1] = NULL;
-    c.operation = SCALE;
-    c.factor = factor;
+    c.operation = plus ? PLUS : SCALE;
+    c.factor = number;
     return finished_facade(&c, fh_facade_like(x, (PyObject *)ctx, ctx->pool, x->t.rank, x->t.shape));
 }
 
@@ -245,6 +247,25 @@ PyObject *fh_quick_sum(fh_context *ctx, PyTypeObject *type, fh_facade *x) {
     if (!ctx->plain || !fh_is_usable(&x->t) || x->t.dtype != FC_f32) return NULL;
     struct call c = {.operation = SUM, .axis = -1, .in = {&x->t}};
     return finished_facade(&c, fh_facade_empty(type, FC_f32, 1, (PyObject *)ctx, ctx->pool, 1, &single));
+}
+
+/* Clauses: POLICY-SUM-1, POLICY-RESULT-1 */
+PyObject *fh_quick_sum_axis(fh_context *ctx, PyTypeObject *type, fh_facade *x, int axis) {
+    size_t dims[FC_MAX_RANK] = {1};
+    int rank = 0;
+    if (!ctx->plain || !fh_is_usable(&x->t) || x->t.bare || axis >= x->t.rank || !count_of(&x->t)) return NULL;
+    for (int k = 0; k < x->t.rank; k++)
+        if (k != axis) dims[rank++] = x->t.shape[k];
+    const int bare = rank == 0;
+    struct call c = {.operation = SUM_AXES, .axis = 1 << axis, .in = {&x->t}};
+    return finished_facade(&c, fh_facade_empty(type, fc_sum_dtype(x->t.dtype), bare, (PyObject *)ctx, ctx->pool, rank + bare, dims));
+}
+
+/* Clause: POLICY-TO-1 */
+PyObject *fh_quick_convert(fh_context *ctx, PyTypeObject *type, fh_facade *x, int dtype) {
+    if (!ctx->plain || !fh_is_usable(&x->t) || x->t.dtype >= FC_SCALAR_DTYPES || !count_of(&x->t)) return NULL;
+    struct call c = {.operation = CONVERT, .in = {&x->t}};
+    return finished_facade(&c, fh_facade_empty(type, dtype, x->t.bare, (PyObject *)ctx, ctx->pool, x->t.rank, x->t.shape));
 }
 
 /* Clause: AUTOGRAD-GRAD-1 */

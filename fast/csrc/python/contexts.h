@@ -21,16 +21,19 @@ int fh_context_enter(fh_context *ctx);
 static inline void fh_context_leave(fh_context *ctx) { ctx->depth--; }
 static inline int fh_scope_is_open(const fh_context *ctx) { return !ctx->marks || PyList_Size(ctx->marks) > 0; }
 
-/* A sum, difference, product or quotient of tensors of one type and dtype, or a product with a number, on the pool; NULL
-   without an exception when something is not plain. */
+/* A sum, difference, product or quotient of tensors of one type and dtype, or a product or sum with a number, on the pool;
+   NULL without an exception when something is not plain. */
 PyObject *fh_quick_binary(fh_context *ctx, int operation, fh_facade *a, fh_facade *b);
-PyObject *fh_quick_scale(fh_context *ctx, fh_facade *x, double factor);
+PyObject *fh_quick_scalar(fh_context *ctx, fh_facade *x, int plus, double number);
 /* The same of tensors whose axes lie along those of the result as the copies say, of the given type. */
 PyObject *fh_quick_aligned(fh_context *ctx, int operation, PyTypeObject *type, fh_facade *a, const fh_tensor *a_along, fh_facade *b,
                            const fh_tensor *b_along);
 /* The sum of all elements of an f32 tensor, of the given type; and a copy of an f32 raw tensor, of the type of `like`. */
 PyObject *fh_quick_sum(fh_context *ctx, PyTypeObject *type, fh_facade *x);
 PyObject *fh_quick_copy(fh_context *ctx, fh_facade *like, fh_tensor *raw);
+/* The sums along an axis, and a conversion, of the given type; of a tensor that has them. */
+PyObject *fh_quick_sum_axis(fh_context *ctx, PyTypeObject *type, fh_facade *x, int axis);
+PyObject *fh_quick_convert(fh_context *ctx, PyTypeObject *type, fh_facade *x, int dtype);
 /* The sums of products along an axis of each, of the given type (python/kernels.c). */
 PyObject *fh_quick_dot(fh_context *ctx, PyTypeObject *type, fh_facade *a, int axis, fh_facade *b, int other_axis);
 

@@ -65,6 +65,37 @@ PyObject *fh_facade_empty(PyTypeObject *type, int dtype, int bare, PyObject *con
     return (PyObject *)self;
 }
 
+/* A tensor that takes over the reference of a raw one. */
+static fh_facade *taken_over(PyTypeObject *type, fh_tensor *raw, int bare) {
+    fh_facade *self = facade_alloc(type);
+    if (!self) return NULL;
+    if (!fh_are_usable(&raw, 1)) {
+        Py_DECREF(self);
+        return NULL;
+    }
+    fh_tensor *t = &self->t;
+    t->storage = raw->storage;
+    t->origin = raw->origin;
+    t->offset = raw->offset;
+    t->rank = raw->rank;
+    t->dtype = raw->dtype;
+    t->bare = bare != 0;
+    memcpy(t->shape, raw->shape, sizeof t->shape);
+    memcpy(t->strides, raw->strides, sizeof t->strides);
+    raw->storage = NULL;
+    raw->origin = NULL;
+    raw->life = FH_REPLACED;
+    return self;
+}
+
+PyObject *fh_facade_view(fh_facade *x, PyObject *context, const size_t *shape, size_t offset) {
+    PyObject *raw = fh_view_of(&x->t, x->t.rank, shape, x->t.strides, offset);
+    fh_facade *self = raw ? taken_over(Py_TYPE((PyObject *)x), (fh_tensor *)raw, 0) : NULL;
+    Py_XDECREF(raw);
+    if (self) Py_INCREF(self->context = context);
+    return (PyObject *)self;
+}
+
 /* facade_over(type, context or None, raw, node or None, constructed): a tensor that takes over the reference of a raw one,
    which is consumed; on error it is as it was (clause FACADE-NEW-1) */
 static PyObject *over(PyObject *module, PyObject *args) {
@@ -82,24 +113,8 @@ static PyObject *over(PyObject *module, PyObject *args) {
     if (PyErr_Occurred()) return NULL;
     if (rank != (raw->rank == 1 && raw->shape[0] == 1 && rank == 0 ? 0 : raw->rank))
         return PyErr_Format(PyExc_ValueError, "a tensor of another rank");
-    fh_facade *self = facade_alloc((PyTypeObject *)type);
+    fh_facade *self = taken_over((PyTypeObject *)type, raw, rank == 0);
     if (!self) return NULL;
-    if (!fh_are_usable(&raw, 1)) {
-        Py_DECREF(self);
-        return NULL;
-    }
-    fh_tensor *t = &self->t;
-    t->storage = raw->storage;
-    t->origin = raw->origin;
-    t->offset = raw->offset;
-    t->rank = raw->rank;
-    t->dtype = raw->dtype;
-    t->bare = rank == 0;
-    memcpy(t->shape, raw->shape, sizeof t->shape);
-    memcpy(t->strides, raw->strides, sizeof t->strides);
-    raw->storage = NULL;
-    raw->origin = NULL;
-    raw->life = FH_REPLACED;
     self->constructed = constructed != 0;
     if (context != Py_None) Py_INCREF(self->context = context);
     if (node != Py_None) Py_INCREF(self->node = node);
@@ -264,6 +279,90 @@ static PyMethodDef methods[] = {
      "InvalidTag\n    There is no such axis; others are in common too.\n"
      "ShapeMismatch, InvalidShape, Overflow, OutOfMemory\n    Its sizes differ; there is no such result.\n\n"
      "Clauses: POLICY-DOT-1, AUTOGRAD-VJP-6"},
+    {"sum", FH_FAST(fh_op_sum), METH_FASTCALL | METH_KEYWORDS,
+     "sum($self, ctx, axes=None, *, keep_dims=False)\n"
+     "--\n"
+     "\n"
+     "Return the sums along an axis, several, or all.\n"
+     "\n"
+     "Parameters\n"
+     "----------\n"
+     "ctx : ExecContext\n"
+     "    The context.\n"
+     "axes : str, int, tuple or list, optional\n"
+     "    One axis or several; without, all.\n"
+     "keep_dims : bool\n"
+     "    Whether they stay with size 1.\n"
+     "\n"
+     "Returns\n"
+     "-------\n"
+     "Tensor\n"
+     "    Of f32 for 16-bit floats, of i64 for integers and bools, else of the same dtype.\n"
+     "\n"
+     "Raises\n"
+     "------\n"
+     "InvalidDType, InvalidTag, DTypeMismatch\n"
+     "    Blocks and f8; no such axes; no bool.\n"
+     "EmptySelection, Overflow, OutOfMemory\n"
+     "    An empty tuple; there is no such result.\n"
+     "\n"
+     "Clauses: POLICY-SUM-1, POLICY-RESULT-1, AUTOGRAD-VJP-2"},
+    {"add_scalar", FH_FAST(fh_op_add_scalar), METH_FASTCALL | METH_KEYWORDS,
+     "add_scalar($self, ctx, number)\n"
+     "--\n"
+     "\n"
+     "Return the tensor plus a number.\n"
+     "\n"
+     "Parameters\n"
+     "----------\n"
+     "ctx : ExecContext\n"
+     "    The context.\n"
+     "number : float\n"
+     "    Rounded to f32; for f64 to f64.\n"
+     "\n"
+     "Raises\n"
+     "------\n"
+     "InvalidDType\n"
+     "    Not of f16, bf16, f32 or f64.\n"
+     "DTypeMismatch, OutOfMemory\n"
+     "    No number; there is no memory.\n"
+     "\n"
+     "Clauses: POLICY-SCALAR-1, AUTOGRAD-VJP-1"},
+    {"to", FH_FAST(fh_op_to), METH_FASTCALL | METH_KEYWORDS,
+     "to($self, ctx, dtype)\n"
+     "--\n"
+     "\n"
+     "Return a new tensor with every element converted to another dtype.\n"
+     "\n"
+     "Parameters\n"
+     "----------\n"
+     "ctx : ExecContext\n"
+     "    The context.\n"
+     "dtype : DType\n"
+     "    A scalar dtype; for blocks f32.\n"
+     "\n"
+     "Raises\n"
+     "------\n"
+     "InvalidDType\n"
+     "    No such conversion.\n"
+     "OutOfMemory\n"
+     "    There is no memory.\n"
+     "\n"
+     "Clauses: POLICY-TO-1, AUTOGRAD-VJP-3"},
+    {"narrow", FH_FAST(fh_op_narrow), METH_FASTCALL | METH_KEYWORDS,
+     "narrow($self, ctx, axis, start, length)\n"
+     "--\n"
+     "\n"
+     "Return a view of the indices ``start`` to ``start + length - 1`` of an axis.\n"
+     "\n"
+     "Raises\n"
+     "------\n"
+     "InvalidDType, InvalidTag\n"
+     "    Of blocks; there is no such axis.\n"
+     "InvalidInteger, IndexOutOfBounds, InvalidDataLength, Overflow, EmptySelection\n"
+     "    The range does not lie within the axis, or is empty.\n"
+     "\n"
+     "Clauses: FACADE-VIEW-2, CONTEXT-NARROW-1"},
     {"grad", FH_FAST(fh_op_grad), METH_FASTCALL | METH_KEYWORDS, "grad($self, ctx)\n--\n\nReturn a copy of a leaf's gradient, the caller's; None where there is none.\n\nClauses: AUTOGRAD-GRAD-1"},
     {"data", fh_data, METH_NOARGS, "data($self)\n--\n\nReturn the elements of a contiguous tensor as a flat array to write to.\n\nClauses: FACADE-LOOK-1, TENSOR-DATA-1"},
     {"data_const", fh_data_const, METH_NOARGS, "data_const($self)\n--\n\nReturn the elements of a contiguous tensor as a flat array to read.\n\nClauses: FACADE-LOOK-1, TENSOR-DATA-1"},

@@ -211,6 +211,9 @@ static inline PyObject *fh_facade_like(const fh_facade *model, PyObject *context
     return fh_facade_empty(Py_TYPE((PyObject *)(uintptr_t)model), model->t.dtype, model->t.bare, context, pool, rank, shape);
 }
 
+/* A view of a tensor's, of the same type, in a context; NULL with an exception. */
+PyObject *fh_facade_view(fh_facade *x, PyObject *context, const size_t *shape, size_t offset);
+
 /* -- a tensor's elements (python/elements.c) */
 PyObject *fh_data(PyObject *self, PyObject *unused);
 PyObject *fh_data_const(PyObject *self, PyObject *unused);

@@ -1,9 +1,8 @@
 /*
- * What tensors of the facade compute in C: add sub mul div scale sum_all dot grad of plain arguments.  Whatever is not plain
+ * What tensors of the facade compute in C: add sub mul div scale add_scalar sum_all dot grad of plain arguments.  Whatever is not plain
  * goes to the Python layer, to the method of the same name with an underscore in front.
  */
 #include "python/operations.h"
-#include "python/contexts.h"
 #include "python/nodes.h"
 #include "python/pass_on.h"
 #include "storage/memory.h"
@@ -11,10 +10,9 @@
 #include "ops/ops.h"
 #include <string.h>
 
-static PyObject *slow_names[5], *slow_sum_all, *slow_dot, *slow_grad, *rt_name, *scopes_name, *entries_name, *nothing;
-/* What the Python layer knows: the formulas of add sub mul div scale sum_all dot, and the type of scalars of f32. */
+static PyObject *slow_names[5], *slow_sum_all, *slow_add_scalar, *slow_dot, *slow_grad, *rt_name, *scopes_name, *entries_name, *nothing;
+/* What the Python layer knows: the formulas of add sub mul div scale sum dot add_scalar to narrow, and the type of scalars of f32. */
 static PyObject *formulas, *scalar_type;
-enum { SCALE = FC_DIV + 1, SUM_ALL, DOT, OPERATIONS };
 /* And what it has found out about pairs of types: (type, type): (type of their dot, axis of the first, axis of the second); and
    (type, type): (type of their sum, axes of the first, axes of the second), bytes that say which axis lies at each place of the
    result, NOWHERE for none. */
@@ -42,19 +40,14 @@ static int adopt(fh_context *ctx, PyObject *result) {
     return good;
 }
 
-/* A result under an open scope is adopted where it is of f32 or has a node (clause FACADE-OWN-2). */
-static PyObject *adopted(fh_context *ctx, PyObject *result) {
+/* Clause: FACADE-OWN-2 */
+PyObject *fh_adopted(fh_context *ctx, PyObject *result) {
     if (!result || (of(result)->t.dtype != FC_f32 && !of(result)->node) || !fh_scope_is_open(ctx) || FC_PLANTED(SCOPED_SUM_FREE)) return result;
     if (!adopt(ctx, result)) Py_CLEAR(result);
     return result;
 }
 
-/* An operand, and how its axes lie along those of the result: as its own, or elsewhere. */
-struct side {
-    fh_facade *given;
-    const fh_tensor *along;
-};
-static PyObject *view_of(const struct side *side) {
+static PyObject *view_of(const struct fh_side *side) {
     fh_tensor *t = &side->given->t;
     const fh_tensor *along = side->along;
     return fh_are_usable(&t, 1) ? fh_view_of(t, along->rank, along->shape, along->strides, along->offset) : NULL;
@@ -73,8 +66,8 @@ static PyObject *pair_of(PyObject *first, PyObject *second) {
 }
 
 /* The saved operands of a product or quotient, as its formula wants them. */
-static PyObject *saved_of(int operation, const struct side *a, const struct side *b) {
-    if (operation != FC_MUL && operation != FC_DIV && operation != DOT) return or_none(nothing);
+static PyObject *saved_of(int operation, const struct fh_side *a, const struct fh_side *b) {
+    if (operation != FC_MUL && operation != FC_DIV && operation != FH_DOT) return or_none(nothing);
     const int of_b = a->given->node || (operation == FC_DIV && b->given->node);
     PyObject *first = b->given->node ? view_of(a) : or_none(NULL);
     return pair_of(first, !first ? NULL : of_b ? view_of(b) : or_none(NULL));
@@ -82,14 +75,13 @@ static PyObject *saved_of(int operation, const struct side *a, const struct side
 
 /* What a formula is told beside: of scale the factor, of sum_all the operand's shape and that all of it was summed. */
 static PyObject *constants_of(int operation, const fh_facade *a, double factor) {
-    if (operation == SCALE) return Py_BuildValue("(d)", factor);
-    if (operation == SUM_ALL) return Py_BuildValue("(NO)", fh_tuple(a->t.rank, a->t.shape), Py_None);
+    if (operation == FH_SCALE) return Py_BuildValue("(d)", factor);
+    if (operation == FH_SUM) return Py_BuildValue("(NO)", fh_tuple(a->t.rank, a->t.shape), Py_None);
     return or_none(nothing);
 }
 
-/* Give a result its node, with constants that are stolen; NULL with an exception, and then it has ended
-   (clauses AUTOGRAD-TRACK-1, AUTOGRAD-VJP-1, AUTOGRAD-VJP-2, AUTOGRAD-VJP-6). */
-static PyObject *noted(PyObject *result, int operation, const struct side *a, const struct side *b, PyObject *constants) {
+/* Clauses: AUTOGRAD-TRACK-1, AUTOGRAD-VJP-1, AUTOGRAD-VJP-2, AUTOGRAD-VJP-6 */
+PyObject *fh_noted(PyObject *result, int operation, const struct fh_side *a, const struct fh_side *b, PyObject *constants) {
     PyObject *shape = fh_tuple(of(result)->t.rank, of(result)->t.shape);
     PyObject *operands = b ? pair_of(or_none(a->given->node), or_none(b->given->node)) : PyTuple_Pack(1, a->given->node);
     PyObject *saved = saved_of(operation, a, b);
@@ -108,12 +100,14 @@ static int have_one_shape(const fh_tensor *a, const fh_tensor *b) {
     return a->rank == b->rank && !memcmp(a->shape, b->shape, a->rank * sizeof *a->shape);
 }
 
-/* What is known about the types of two tensors, borrowed; NULL when they have not met, or with an exception. */
-static PyObject *known_of(PyObject *pairs, PyObject *self, PyObject *other) {
-    PyObject *types = pairs && fh_is_facade(other) ? PyTuple_Pack(2, Py_TYPE(self), Py_TYPE(other)) : NULL;
-    PyObject *known = types ? PyDict_GetItemWithError(pairs, types) : NULL;
-    Py_XDECREF(types);
+PyObject *fh_known(PyObject *pairs, PyObject *first, PyObject *second) {
+    PyObject *pair = pairs ? PyTuple_Pack(2, first, second) : NULL;
+    PyObject *known = pair ? PyDict_GetItemWithError(pairs, pair) : NULL;
+    Py_XDECREF(pair);
     return known;
+}
+static PyObject *known_of(PyObject *pairs, PyObject *self, PyObject *other) {
+    return fh_is_facade(other) ? fh_known(pairs, (PyObject *)Py_TYPE(self), (PyObject *)Py_TYPE(other)) : NULL;
 }
 
 /* A tensor with its axes at the places of a result's; at a place without one it has size 1. */
@@ -160,9 +154,9 @@ static PyObject *aligned(fh_context *ctx, PyObject *self, int operation, PyObjec
     Py_INCREF(known);
     if (PyArg_ParseTuple(known, "OSS", &type, &left, &right)) {
         const fh_tensor first = placed(&of(self)->t, left), second = placed(&of(other)->t, right);
-        const struct side a = {of(self), &first}, b = {of(other), &second};
+        const struct fh_side a = {of(self), &first}, b = {of(other), &second};
         result = fh_quick_aligned(ctx, operation, (PyTypeObject *)type, a.given, &first, b.given, &second);
-        if (result && tracked) result = noted(result, operation, &a, &b, places_of(a.given, left, b.given, right, of(result)));
+        if (result && tracked) result = fh_noted(result, operation, &a, &b, places_of(a.given, left, b.given, right, of(result)));
     }
     Py_DECREF(known);
     return result;
@@ -172,7 +166,7 @@ static PyObject *aligned(fh_context *ctx, PyObject *self, int operation, PyObjec
 static PyObject *plain(fh_context *ctx, PyObject *self, int operation, PyObject *other) {
     fh_facade *a = of(self), *b = NULL;
     double factor = 0;
-    if (operation == SCALE) {
+    if (operation == FH_SCALE || operation == FH_ADD_SCALAR) {
         if (!PyFloat_CheckExact(other)) return NULL;
         factor = PyFloat_AsDouble(other);
     } else if (operation <= FC_DIV) {
@@ -183,12 +177,12 @@ static PyObject *plain(fh_context *ctx, PyObject *self, int operation, PyObject 
     if (tracked && !can_track(a)) return NULL;
     if (b && (Py_TYPE(other) != Py_TYPE(self) || (tracked && !have_one_shape(&a->t, &b->t)))) return aligned(ctx, self, operation, other, tracked);
     PyObject *result;
-    if (operation == SUM_ALL)
+    if (operation == FH_SUM)
         result = scalar_type ? fh_quick_sum(ctx, (PyTypeObject *)scalar_type, a) : NULL;
     else
-        result = b ? fh_quick_binary(ctx, operation, a, b) : fh_quick_scale(ctx, a, factor);
+        result = b ? fh_quick_binary(ctx, operation, a, b) : fh_quick_scalar(ctx, a, operation == FH_ADD_SCALAR, factor);
     if (!tracked || !result) return result;
-    return noted(result, operation, &(struct side){a, &a->t}, b ? &(struct side){b, &b->t} : NULL, constants_of(operation, a, factor));
+    return fh_noted(result, operation, &(struct fh_side){a, &a->t}, b ? &(struct fh_side){b, &b->t} : NULL, constants_of(operation, a, factor));
 }
 
 /* The dot of tensors of two types that the Python layer has met together; NULL without an exception when something is not plain. */
@@ -204,31 +198,32 @@ static PyObject *plain_dot(fh_context *ctx, PyObject *self, PyObject *other) {
     Py_DECREF(known);
     if (!tracked || !result) return result;
     PyObject *constants = Py_BuildValue("(NNii)", fh_tuple(a->t.rank, a->t.shape), fh_tuple(b->t.rank, b->t.shape), axis, other_axis);
-    return noted(result, DOT, &(struct side){a, &a->t}, &(struct side){b, &b->t}, constants);
+    return fh_noted(result, FH_DOT, &(struct fh_side){a, &a->t}, &(struct fh_side){b, &b->t}, constants);
 }
 
 static PyObject *quick(PyObject *self, int operation, PyObject *const *args) {
     fh_context *ctx = (fh_context *)args[0];
     if (!fh_context_enter(ctx)) return NULL;
-    PyObject *result = adopted(ctx, plain(ctx, self, operation, operation == SUM_ALL ? NULL : args[1]));
+    PyObject *result = fh_adopted(ctx, plain(ctx, self, operation, operation == FH_SUM ? NULL : args[1]));
     fh_context_leave(ctx);
     return result;
 }
 
 static PyObject *operate(PyObject *self, int operation, PyObject *const *args, Py_ssize_t count, PyObject *names) {
-    if (count == (operation == SUM_ALL ? 1 : 2) && !names && fh_is_context(args[0])) {
+    if (count == (operation == FH_SUM ? 1 : 2) && !names && fh_is_context(args[0])) {
         PyObject *result = quick(self, operation, args);
         if (result || PyErr_Occurred()) return result;
     }
-    return pass_on_to_method(self, operation == SUM_ALL ? slow_sum_all : slow_names[operation], args, count, names);
+    PyObject *slow = operation == FH_SUM ? slow_sum_all : operation == FH_ADD_SCALAR ? slow_add_scalar : slow_names[operation];
+    return pass_on_to_method(self, slow, args, count, names);
 }
 
-/* Clause: POLICY-DOT-1 */
+/* Clause: POLICY-FH_DOT-1 */
 FH_OPERATION(dot) {
     if (count == 2 && !names && fh_is_context(args[0])) {
         fh_context *ctx = (fh_context *)args[0];
         if (!fh_context_enter(ctx)) return NULL;
-        PyObject *result = adopted(ctx, plain_dot(ctx, self, args[1]));
+        PyObject *result = fh_adopted(ctx, plain_dot(ctx, self, args[1]));
         fh_context_leave(ctx);
         if (result || PyErr_Occurred()) return result;
     }
@@ -250,25 +245,24 @@ FH_OPERATION(grad) {
     return pass_on_to_method(self, slow_grad, args, count, names);
 }
 
-/* facade_knows(formulas of add sub mul div scale sum_all dot, type of scalars of f32): once, by the Python layer */
+/* facade_knows(formulas of add sub mul div scale sum dot add_scalar to narrow, type of scalars of f32): once, by the Python layer */
 static PyObject *knows(PyObject *module, PyObject *args) {
     PyObject *given, *type;
     (void)module;
     if (!PyArg_ParseTuple(args, "O!O", &PyTuple_Type, &given, &type)) return NULL;
-    if (PyTuple_Size(given) != OPERATIONS || !fh_is_facade_type(type))
-        return PyErr_Format(PyExc_TypeError, "facade_knows(formulas of seven operations, type of scalars)");
+    if (PyTuple_Size(given) != FH_OPERATIONS || !fh_is_facade_type(type))
+        return PyErr_Format(PyExc_TypeError, "facade_knows(formulas of the operations, type of scalars)");
     fh_put(&formulas, given);
     fh_put(&scalar_type, type);
     Py_RETURN_NONE;
 }
 
-/* Note what was found out about two types; steals it, which may be NULL. */
-static PyObject *remembered(PyObject **pairs, PyObject *type, PyObject *other, PyObject *known) {
-    PyObject *types = known ? PyTuple_Pack(2, type, other) : NULL;
-    int good = types && (*pairs || (*pairs = PyDict_New()));
+PyObject *fh_remembered(PyObject **pairs, PyObject *first, PyObject *second, PyObject *known) {
+    PyObject *pair = known ? PyTuple_Pack(2, first, second) : NULL;
+    int good = pair && (*pairs || (*pairs = PyDict_New()));
     if (good && PyDict_Size(*pairs) >= PAIRS) PyDict_Clear(*pairs); /* who makes that many types pays for finding out */
-    good = good && PyDict_SetItem(*pairs, types, known) == 0;
-    Py_XDECREF(types);
+    good = good && PyDict_SetItem(*pairs, pair, known) == 0;
+    Py_XDECREF(pair);
     Py_XDECREF(known);
     if (!good) return NULL;
     Py_RETURN_NONE;
@@ -285,7 +279,7 @@ static PyObject *knows_product(PyObject *module, PyObject *args) {
     if (!PyArg_ParseTuple(args, "OOOii", &type, &other, &made, &axis, &other_axis)) return NULL;
     if (!are_types(type, other, made) || axis < 0 || axis >= FC_MAX_RANK || other_axis < 0 || other_axis >= FC_MAX_RANK)
         return PyErr_Format(PyExc_TypeError, "facade_product(type, other type, type of their dot, axis, axis)");
-    return remembered(&products, type, other, Py_BuildValue("(Oii)", made, axis, other_axis));
+    return fh_remembered(&products, type, other, Py_BuildValue("(Oii)", made, axis, other_axis));
 }
 
 static int are_places(PyObject *places, Py_ssize_t rank) {
@@ -303,7 +297,7 @@ static PyObject *knows_alignment(PyObject *module, PyObject *args) {
     const Py_ssize_t rank = PyBytes_Size(left);
     if (!are_types(type, other, made) || !rank || rank > FC_MAX_RANK || !are_places(left, rank) || !are_places(right, rank))
         return PyErr_Format(PyExc_TypeError, "facade_alignment(type, other type, type of their sum, places, places)");
-    return remembered(&alignments, type, other, Py_BuildValue("(OOO)", made, left, right));
+    return fh_remembered(&alignments, type, other, Py_BuildValue("(OOO)", made, left, right));
 }
 
 /* Clauses: POLICY-ARITH-1, POLICY-TAGS-1, POLICY-SCALAR-1 */
@@ -313,8 +307,9 @@ OPERATION(add, FC_ADD)
 OPERATION(sub, FC_SUB)
 OPERATION(mul, FC_MUL)
 OPERATION(div, FC_DIV)
-OPERATION(scale, SCALE)
-OPERATION(sum_all, SUM_ALL)
+OPERATION(scale, FH_SCALE)
+OPERATION(sum_all, FH_SUM)
+OPERATION(add_scalar, FH_ADD_SCALAR)
 
 static PyMethodDef functions[] = {
     {"facade_knows", knows, METH_VARARGS, NULL},
@@ -327,12 +322,13 @@ int fh_add_operations(PyObject *module) {
     static const char *const names[5] = {"_add", "_sub", "_mul", "_div", "_scale"};
     for (int k = 0; k < 5; k++) slow_names[k] = PyUnicode_InternFromString(names[k]);
     slow_sum_all = PyUnicode_InternFromString("_sum_all");
+    slow_add_scalar = PyUnicode_InternFromString("_add_scalar");
     slow_dot = PyUnicode_InternFromString("_dot");
     slow_grad = PyUnicode_InternFromString("_grad");
     rt_name = PyUnicode_InternFromString("_rt");
     scopes_name = PyUnicode_InternFromString("scopes");
     entries_name = PyUnicode_InternFromString("_entries");
     nothing = PyTuple_New(0);
-    if (!slow_names[4] || !slow_sum_all || !slow_dot || !slow_grad || !rt_name || !scopes_name || !entries_name || !nothing) return -1;
-    return PyModule_AddFunctions(module, functions);
+    if (!slow_names[4] || !slow_sum_all || !slow_add_scalar || !slow_dot || !slow_grad || !rt_name || !scopes_name || !entries_name || !nothing) return -1;
+    return PyModule_AddFunctions(module, functions) || fh_add_singles(module) ? -1 : 0;
 }

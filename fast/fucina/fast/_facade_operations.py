@@ -105,22 +105,8 @@ class Operations(Views):
             return self._viewed(ctx, type(self), raw, formulas.SCALE, factor)
 
     @on_context
-    def add_scalar(self, ctx: Any, number: float) -> Tensor:
+    def _add_scalar(self, ctx: Any, number: float) -> Tensor:
         """Return the tensor plus a number.
-
-        Parameters
-        ----------
-        ctx : ExecContext
-            The context.
-        number : float
-            Rounded to f32; for f64 to f64.
-
-        Raises
-        ------
-        InvalidDType
-            Not of f16, bf16, f32 or f64.
-        DTypeMismatch, OutOfMemory
-            No number; there is no memory.
 
         Clauses: POLICY-SCALAR-1, AUTOGRAD-VJP-1
         """
@@ -134,22 +120,8 @@ class Operations(Views):
     # -- conversion and dropout
 
     @on_context
-    def to(self, ctx: Any, dtype: DType) -> Tensor:
+    def _to(self, ctx: Any, dtype: DType) -> Tensor:
         """Return a new tensor with every element converted to another dtype.
-
-        Parameters
-        ----------
-        ctx : ExecContext
-            The context.
-        dtype : DType
-            A scalar dtype; for blocks f32.
-
-        Raises
-        ------
-        InvalidDType
-            No such conversion.
-        OutOfMemory
-            There is no memory.
 
         Clauses: POLICY-TO-1, AUTOGRAD-VJP-3
         """
@@ -168,7 +140,10 @@ class Operations(Views):
             node = None
             if tracks(ctx, target, self._node):
                 node = Node(shape, (self._node,), (), formulas.TO, ())
-            return result(ctx, kind_of(self._names, self.rank, target), raw, node)
+            made = kind_of(self._names, self.rank, target)
+            if self.dtype in PLAIN:
+                handles.facade_conversion(type(self), target, made, target.index)
+            return result(ctx, made, raw, node)
 
     @on_context
     def dropout(self, ctx: Any, p: float, seed: int) -> Tensor:

@@ -25,6 +25,7 @@ from fucina.fast._facade_core import (
 from fucina.fast._facade_looking import LIVES
 from fucina.fast._facade_operations import Operations
 from fucina.fast._facade_types import TensorType, axes_of, axis_of
+from fucina.fast._objects import handles
 from fucina.fast._shown import integer_shown
 from fucina.fast.autograd import Node
 from fucina.fast.policy import output_dtype
@@ -116,33 +117,15 @@ class Reductions(Operations):
     # -- sums
 
     @on_context
-    def sum(self, ctx: Any, axes: Any = None, *, keep_dims: bool = False) -> Tensor:
+    def _sum(self, ctx: Any, axes: Any = None, *, keep_dims: bool = False) -> Tensor:
         """Return the sums along an axis, several, or all.
-
-        Parameters
-        ----------
-        ctx : ExecContext
-            The context.
-        axes : str, int, tuple or list, optional
-            One axis or several; without, all.
-        keep_dims : bool
-            Whether they stay with size 1.
-
-        Returns
-        -------
-        Tensor
-            Of f32 for 16-bit floats, of i64 for integers and bools, else of the same dtype.
-
-        Raises
-        ------
-        InvalidDType, InvalidTag, DTypeMismatch
-            Blocks and f8; no such axes; no bool.
-        EmptySelection, Overflow, OutOfMemory
-            An empty tuple; there is no such result.
 
         Clauses: POLICY-SUM-1, POLICY-RESULT-1, AUTOGRAD-VJP-2
         """
-        return _summed(cast("Tensor", self), ctx, "sum", _SUMMED, axes, keep_dims)
+        found = _summed(cast("Tensor", self), ctx, "sum", _SUMMED, axes, keep_dims)
+        if type(axes) is str and not keep_dims:
+            handles.facade_sum(type(self), axes, type(found), axis_of(cast(TensorType, type(self)), axes))
+        return found
 
     @on_context
     def _sum_all(self, ctx: Any) -> Tensor:

@@ -12,6 +12,7 @@ from fucina.fast._context_layouts import _narrowed as narrowed
 from fucina.fast._facade_core import PLAIN, checked_count, kept, on_context, require_dtype, result, tracks
 from fucina.fast._facade_gradients import Tracking
 from fucina.fast._facade_types import TensorType, axes_of, axis_of, kind_of, names_of
+from fucina.fast._objects import handles
 from fucina.fast._shown import tuple_shown
 from fucina.fast._sizes import count_of, entries, require_rank, row_major
 from fucina.fast.autograd import Node
@@ -114,21 +115,15 @@ class Views(Tracking):
         return self._viewed(ctx, kind, raw, formulas.RESHAPE, self._raw_shape)
 
     @on_context
-    def narrow(self, ctx: Any, axis: Tag, start: int, length: int) -> Tensor:
+    def _narrow(self, ctx: Any, axis: Tag, start: int, length: int) -> Tensor:
         """Return a view of the indices ``start`` to ``start + length - 1`` of an axis.
-
-        Raises
-        ------
-        InvalidDType, InvalidTag
-            Of blocks; there is no such axis.
-        InvalidInteger, IndexOutOfBounds, InvalidDataLength, Overflow, EmptySelection
-            The range does not lie within the axis, or is empty.
 
         Clauses: FACADE-VIEW-2, CONTEXT-NARROW-1
         """
         kind = self._kind("narrow")
         at = axis_of(kind, axis)
         raw = narrowed(self.as_raw_tensor(), at, start, length)
+        handles.facade_axis(kind, axis, at)
         return self._viewed(ctx, kind, raw, formulas.NARROW, self._raw_shape, at, int(start))
 
     def _permuted(self, ctx: Any, kind: TensorType, order: tuple[int, ...]) -> Tensor:

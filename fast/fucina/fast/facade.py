@@ -106,6 +106,17 @@ else:
     root.append(Tensor)
 
 handles.facade_knows(
-    (formulas.ADD, formulas.SUB, formulas.MUL, formulas.DIV, formulas.SCALE, formulas.SUM, formulas.DOT),
+    (
+        formulas.ADD,
+        formulas.SUB,
+        formulas.MUL,
+        formulas.DIV,
+        formulas.SCALE,
+        formulas.SUM,
+        formulas.DOT,
+        formulas.ADD_SCALAR,
+        formulas.TO,
+        formulas.NARROW,
+    ),
     kind_of((), 0, DType.f32),
 )
