@@ -238,8 +238,13 @@ def test_other_dtypes_are_adopted_where_they_track(impl: Any, ctx: Any, dtype: D
             t.deinit()
     if dtype in (DType.f16, DType.bf16):
         with kind.variable_from_slice(ctx, (2,), [1.0, 2.0]) as w, ctx.exec_scope():
-            assert w.add(ctx, w).scope_owned
-            assert w.narrow(ctx, "d", 0, 1).scope_owned
+            for turn in ("first", "again"):  # types that have met before may take another way
+                for made_of_it in (
+                    *(w.add(ctx, w), w.scale(ctx, 2.0), w.add_scalar(ctx, 1.0), w.narrow(ctx, "d", 0, 1)),
+                    *(w.reshape(ctx, (1, 2), ("a", "d")), w.dropout(ctx, 0.5, 1), w.get_rows(ctx, [0]), w.dot(ctx, w)),
+                    *(w.permute(ctx, ("d",)), w.broadcast_to(ctx, (3, 2), ("a", "d")), w.contiguous(ctx)),
+                ):
+                    assert (made_of_it.dtype, made_of_it.scope_owned) == (dtype, True), turn
             wide = w.to(ctx, DType.f64)
             assert (wide.scope_owned, wide.requires_grad) == (False, False)
             wide.deinit()
