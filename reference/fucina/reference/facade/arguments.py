@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Collection
 from contextlib import AbstractContextManager
-from typing import Concatenate, ParamSpec, TypeVar
+from typing import Concatenate, ParamSpec, TypeVar, cast
 
 from fucina.reference.arguments import is_a, shown, whole_or_none
 from fucina.reference.bridges import FLOATS, INTEGERS
@@ -142,7 +142,8 @@ def operation(
                 )
             return method(self, ctx, *args, **kwargs)
 
-    return call
+    # the context may be given by name, which Concatenate does not say
+    return cast("Callable[Concatenate[Self, ExecContext, Parameters], Result]", call)
 
 
 # -- tensors
