@@ -6,7 +6,7 @@ NUM-ENV-2); what they set governs the thread's other arithmetic: Python's, numpy
 
 from __future__ import annotations
 
-from threading import get_ident
+import threading
 from typing import TYPE_CHECKING
 
 from fucina.fast._native import lib
@@ -209,22 +209,34 @@ def raise_exceptions(flags: Exceptions) -> None:
     lib.fc_fpenv_flags_set(_bits(flags))
 
 
+class _Thread(threading.local):
+    """A name that no other thread has; numbers of threads are given again when one has ended."""
+
+    def __init__(self) -> None:
+        self.token = object()
+
+
+_this = _Thread()
+
+
 class _OfThread:
     """Belongs to the thread that made it.
 
     Clauses: FPENV-THREAD-1
     """
 
-    __slots__ = ("_thread",)
+    __slots__ = ("_number", "_token")
 
     def __init__(self) -> None:
-        self._thread = get_ident()
+        self._token = _this.token
+        self._number = threading.get_ident()
 
     def _same_thread(self) -> None:
-        if self._thread != get_ident():
+        if self._token is not _this.token:
+            number = threading.get_ident()
+            other = "a later one of that number" if number == self._number else f"thread {number}"
             raise WrongThread(
-                f"a {type(self).__name__} must be used on the thread that began it ({self._thread}), "
-                f"got thread {get_ident()}",
+                f"a {type(self).__name__} must be used on the thread that began it ({self._number}), got {other}",
                 clause="FPENV-THREAD-1",
             )
 

@@ -6,7 +6,7 @@ The registers are reached through the C library (:mod:`fucina.reference.register
 
 from __future__ import annotations
 
-from threading import get_ident
+from threading import get_ident, local
 from typing import TYPE_CHECKING
 
 from fucina.reference.arguments import shown
@@ -211,14 +211,33 @@ def raise_exceptions(flags: Exceptions) -> None:
     write(status=(_ALL_FLAGS, _bits(flags)))
 
 
-def _same_thread(what: object, thread: int) -> None:
+class _Self:
+    """What stands for a thread: its number alone may be given again to a later one."""
+
+    def __init__(self) -> None:
+        self.number = get_ident()
+
+
+_here = local()
+
+
+def _thread() -> _Self:
+    if not hasattr(_here, "self"):
+        _here.self = _Self()
+    found: _Self = _here.self
+    return found
+
+
+def _same_thread(what: object, thread: _Self) -> None:
     """Refuse another thread: the registers are those of one.
 
     Clauses: FPENV-THREAD-1
     """
-    if thread != get_ident():
+    if thread is not _thread():
+        again = ", which has been given again" if thread.number == get_ident() else ""
         raise WrongThread(
-            f"a {type(what).__name__} must be used on the thread that began it ({thread}), got thread {get_ident()}",
+            f"a {type(what).__name__} must be used on the thread that began it ({thread.number}{again}), "
+            f"got thread {get_ident()}",
             clause="FPENV-THREAD-1",
         )
 
@@ -232,7 +251,7 @@ class Guard:
     """
 
     def __init__(self) -> None:
-        self._thread = get_ident()
+        self._thread = _thread()
         self._modes = read()[0] & _MODES
 
     @classmethod
@@ -275,7 +294,7 @@ class Probe:
     """
 
     def __init__(self) -> None:
-        self._thread = get_ident()
+        self._thread = _thread()
         self._ended: Exceptions | None = None
         self._outer = test_exceptions()
         clear_exceptions()

@@ -362,3 +362,19 @@ def test_guards_and_probes_stay_on_their_thread(impl: Any) -> None:
     finally:
         guard.restore()
         probe.end()
+
+
+@clause("FPENV-THREAD-1")
+def test_a_later_thread_is_another_one(impl: Any) -> None:
+    """The number of a thread that has ended is given to a later one; what the first began is still not its own."""
+    reached(impl)
+    part = impl.fpenv
+    upward = part.Environment(part.RoundingMode.upward, part.UnderflowMode.gradual)
+
+    def use(guard: Any, probe: Any) -> list[Any]:
+        part.set(upward)
+        return [*(type(caught(call)) for call in (guard.restore, probe.sample, probe.end)), part.get()]
+
+    for _ in range(10):
+        guard, probe = elsewhere(lambda: (part.Guard.begin(), part.Probe.begin()))
+        assert elsewhere(partial(use, guard, probe)) == [WrongThread] * 3 + [upward]
