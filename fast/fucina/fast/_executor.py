@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from fucina.fast._arguments import whole
 from fucina.fast._shown import integer_shown, shown
-from fucina.spec.errors import DTypeMismatch, InvalidBounds, OverRelease
+from fucina.spec.errors import DTypeMismatch, ForkedInTask, InvalidBounds, OverRelease
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -42,9 +42,24 @@ class WaitGroup:
     """
 
     def __init__(self) -> None:
-        self._changed = threading.Condition()
+        self._condition = threading.Condition()
+        self._process = os.getpid()
         self._count = self._spawned = 0
+        self._under_way: set[int] = set()
+        self._lost: set[int] = set()
         self._failures: dict[int, BaseException] = {}
+
+    @property
+    def _changed(self) -> threading.Condition:
+        """The lock; in the child of a fork a new one, and tasks spawned before are lost there.
+
+        Clauses: TEAM-FORK-2
+        """
+        if self._process != os.getpid():
+            self._process, self._condition = os.getpid(), threading.Condition()
+            self._count = max(0, self._count - len(self._under_way))
+            self._lost, self._under_way = self._under_way, set()
+        return self._condition
 
     def __repr__(self) -> str:
         return f"WaitGroup(count={self._count})"
@@ -78,7 +93,9 @@ class WaitGroup:
     def reset(self) -> None:
         """Forget what was counted."""
         with self._changed:
-            self._count = self._spawned = 0
+            self._count = 0
+            self._under_way.clear()
+            self._lost.clear()
             self._failures.clear()
             self._changed.notify_all()
 
@@ -86,14 +103,29 @@ class WaitGroup:
         with self._changed:
             self._count += 1
             self._spawned += 1
+            self._under_way.add(self._spawned)
             return self._spawned
+
+    def _end_one(self, number: int, error: BaseException | None) -> None:
+        """Take note of the end of a task; one from before a reset counts no more."""
+        with self._changed:
+            if error is not None and number in self._under_way | self._lost:
+                self._failures[number] = error
+            self._lost.discard(number)  # it was this thread that forked
+            if number in self._under_way:
+                self._under_way.discard(number)
+                self._count = max(0, self._count - 1)
+                self._changed.notify_all()
 
     def _raise_first(self) -> None:
         with self._changed:
             first = self._failures.pop(min(self._failures), None) if self._failures else None
             self._failures.clear()
+            lost, self._lost = self._lost, set()
         if first is not None:
             raise first
+        if lost:
+            raise ForkedInTask("the process forked; tasks that were spawned before are not done", clause="TEAM-FORK-2")
 
 
 class Mutex:
@@ -169,13 +201,13 @@ Job = tuple[WaitGroup, int, Callable[..., object], tuple[object, ...]]
 
 def _run(job: Job) -> None:
     group, number, run, args = job
+    failure = None
     try:
         run(*args)
     except BaseException as error:  # for wait_and_work, whatever it is
-        with group._changed:
-            group._failures[number] = error
+        failure = error
     finally:
-        group.finish()
+        group._end_one(number, failure)
 
 
 class Executor:
@@ -222,6 +254,8 @@ class Executor:
     def wait(self, group: WaitGroup) -> None:
         """Run tasks, of any group, until this group is done; raise what its first failure was."""
         while not group.is_done():
+            if self._process != os.getpid():
+                self._fresh()
             with self._changed:
                 job = self._jobs.popleft() if self._jobs else None
             if job is None:
@@ -243,6 +277,7 @@ class Executor:
                 thread.join()
 
     def _serve(self) -> None:
+        process = os.getpid()
         while True:
             with self._changed:
                 self._idle += 1
@@ -253,3 +288,5 @@ class Executor:
                     return
                 job = self._jobs.popleft()
             _run(job)
+            if process != os.getpid():  # forked in that task: the only thread of the child, which ends with it
+                return

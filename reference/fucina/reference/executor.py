@@ -13,7 +13,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from fucina.reference.arguments import shown, whole
-from fucina.spec.errors import DTypeMismatch, InvalidBounds, OverRelease
+from fucina.spec.errors import DTypeMismatch, ForkedInTask, InvalidBounds, OverRelease
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -33,12 +33,28 @@ class WaitGroup:
     """
 
     def __init__(self) -> None:
-        self._changed = threading.Condition()
+        self._condition = threading.Condition()
+        self._process = os.getpid()
+        self._spawned = 0
         self._forget()
 
     def _forget(self) -> None:
-        self._count = self._spawned = 0
+        self._count = 0
+        self._open: set[int] = set()  # numbers of spawned tasks that have not ended
+        self._lost: set[int] = set()  # those that a fork has left in the parent
         self._failures: list[tuple[int, BaseException]] = []
+
+    @property
+    def _changed(self) -> threading.Condition:
+        """The lock; in the child of a fork a new one, and spawned tasks are lost there.
+
+        Clauses: TEAM-FORK-2
+        """
+        if self._process != os.getpid():
+            self._condition, self._process = threading.Condition(), os.getpid()
+            self._count = max(self._count - len(self._open), 0)
+            self._open, self._lost = set(), self._open
+        return self._condition
 
     def __repr__(self) -> str:
         return f"WaitGroup(count={self._count})"
@@ -81,23 +97,39 @@ class WaitGroup:
             self._count += 1
             self._spawned += 1
             number = self._spawned
+            self._open.add(number)
 
         def task() -> None:
             try:
                 run(*args)
             except BaseException as error:  # for wait_and_work, whatever it is
-                with self._changed:
-                    self._failures.append((number, error))
-            finally:
-                self.finish()
+                self._end_one(number, [(number, error)])
+            else:
+                self._end_one(number, [])
 
         return task
+
+    def _end_one(self, number: int, failures: list[tuple[int, BaseException]]) -> None:
+        """Take note of the end of a task; one from before a reset counts no more."""
+        with self._changed:
+            if number in self._lost:  # it was this thread that forked, in that task
+                self._lost.remove(number)
+            elif number in self._open:
+                self._open.remove(number)
+                self._count = max(self._count - 1, 0)
+            else:
+                return
+            self._failures += failures
+            self._changed.notify_all()
 
     def _raise_first(self) -> None:
         with self._changed:
             failures, self._failures = self._failures, []
+            lost, self._lost = self._lost, set()
         if failures:
             raise min(failures, key=lambda failure: failure[0])[1]
+        if lost:
+            raise ForkedInTask("the process forked; tasks that were spawned before are not done", clause="TEAM-FORK-2")
 
 
 class Mutex:
@@ -202,6 +234,8 @@ class Executor:
     def wait(self, group: WaitGroup) -> None:
         """Run tasks, of any group, until this group is done; raise what its first failure was."""
         while not group.is_done():
+            if self._process != os.getpid():
+                Executor.__init__(self, self._most)
             try:
                 task = self._queued.popleft()
             except IndexError:
@@ -217,7 +251,8 @@ class Executor:
                 thread.join()
 
     def _serve(self) -> None:
-        while True:
+        process = os.getpid()
+        while process == os.getpid():  # a thread that forked in a task is the only one of the child, and ends with it
             with self._lock:  # none is queued for threads that are about to end
                 if not self._queued:
                     self._threads.discard(threading.current_thread())
