@@ -157,8 +157,9 @@ fc_status fc_operate_f64(int operation, uint64_t a, uint64_t b, uint64_t *out);
 
 /* team: workers that run chunks beside the calling thread (team/team.c).  A task must not end by any other way than returning.
    Outcomes: SERIAL, every chunk ran on the caller in order; PARALLEL, every chunk ran once; FORKED, this is the child of a
-   fork inside a task and chunks that workers had claimed are lost.  open starts no thread; close refuses, 0, while a dispatch
-   runs.  begin and finish are a dispatch of one task that is joined later, by any one thread; begin refuses, 0, a second */
+   fork inside a task and chunks that workers had claimed are lost.  open starts no thread; close ends them and refuses, 0, while a
+   dispatch runs on this team; free, of a team that nobody calls any more, closes it too.  begin and finish are a dispatch of one task that is joined later, by any one thread; begin refuses, 0, a second;
+   abandon, in place of finish and free, lets a team of one worker end by itself after the task that was begun */
 enum {
     FC_TEAM_SERIAL,
     FC_TEAM_PARALLEL,
@@ -169,29 +170,36 @@ typedef void (*fc_team_task)(void *context, size_t chunk);
 struct fc_team;
 struct fc_team *fc_team_open(size_t workers);
 int fc_team_close(struct fc_team *team);
+int fc_team_free(struct fc_team *team);
 size_t fc_team_workers(const struct fc_team *team);
+size_t fc_team_threads(const struct fc_team *team);
 int fc_team_chunks(struct fc_team *team, size_t chunks, fc_team_task run, void *context);
 int fc_team_begin(struct fc_team *team, fc_team_task run, void *context);
 int fc_team_finish(struct fc_team *team);
+void fc_team_abandon(struct fc_team *team);
 /* the process's own team, which the bulk functions use (team/process.c) */
 void fc_team_run(size_t chunks, fc_team_task run, void *context);
 void fc_team_shut(void);
 
-/* team: a dependency graph, the first `initial` tasks runnable; SERIAL: the team is not there and nothing ran (team/chain.c) */
+/* team: a dependency graph, the first `initial` tasks runnable; SERIAL: the team is not there and nothing ran (team/chain.c).
+   The report's chain, NULL when nothing ran, is the caller's to free, once nobody can enqueue on it any more */
 enum {
     FC_CHAIN_QUEUED,
     FC_CHAIN_TWICE,
     FC_CHAIN_MISSING,
-    FC_CHAIN_RANGE
+    FC_CHAIN_RANGE,
+    FC_CHAIN_OVER
 };
 struct fc_chain;
 struct fc_chain_report {
     int violation;
     size_t index;
     size_t count;
+    struct fc_chain *chain;
 };
 typedef void (*fc_chain_task)(void *context, size_t index, struct fc_chain *chain);
 int fc_chain_enqueue(struct fc_chain *chain, size_t index);
+void fc_chain_free(struct fc_chain *chain);
 int fc_team_chained(struct fc_team *team, size_t tasks, size_t initial, fc_chain_task run, void *context,
                     struct fc_chain_report *report);
 

@@ -366,6 +366,7 @@ struct tasks {
     size_t worst; /* the lowest index that raised */
     PyObject *type, *value, *traceback;
     int interrupted; /* by what is no Exception, such as KeyboardInterrupt: no further task begins */
+    PyObject *chain; /* the capsule that tasks enqueue on */
 };
 
 /* Keep the error that is set if it comes before the one that is kept: an interrupt first, then the lowest index. */
@@ -388,11 +389,16 @@ static void note(struct tasks *tasks, size_t index) {
     tasks->interrupted |= interrupt;
 }
 
-static void run_python(struct tasks *tasks, size_t index, void *chain) {
+static void free_chain(PyObject *capsule) { fc_chain_free(PyCapsule_GetPointer(capsule, NULL)); }
+
+static void run_python(struct tasks *tasks, size_t index, struct fc_chain *chain) {
     const PyGILState_STATE state = PyGILState_Ensure();
     if (!tasks->interrupted) {
-        PyObject *result = chain ? PyObject_CallFunction(tasks->run, "nN", (Py_ssize_t)index, PyLong_FromVoidPtr(chain))
-                                 : PyObject_CallFunction(tasks->run, "n", (Py_ssize_t)index);
+        PyObject *result = NULL;
+        if (!chain)
+            result = PyObject_CallFunction(tasks->run, "n", (Py_ssize_t)index);
+        else if (tasks->chain || (tasks->chain = PyCapsule_New(chain, NULL, free_chain)))
+            result = PyObject_CallFunction(tasks->run, "nO", (Py_ssize_t)index, tasks->chain);
         if (!result) note(tasks, FC_PLANT(LATEST_EXCEPTION, index, (size_t)-1 - index));
         Py_XDECREF(result);
     }
@@ -405,7 +411,7 @@ static void run_chained(void *context, size_t index, struct fc_chain *chain) { r
 static int raised(struct tasks *tasks) {
     if (!tasks->type) return 0;
     PyErr_Restore(tasks->type, tasks->value, tasks->traceback);
-    tasks->type = NULL;
+    tasks->type = tasks->value = tasks->traceback = NULL;
     return 1;
 }
 
@@ -435,52 +441,131 @@ static PyObject *team_chained(PyObject *module, PyObject *args) {
     Py_BEGIN_ALLOW_THREADS
     outcome = fc_team_chained((struct fc_team *)(uintptr_t)address, (size_t)count, (size_t)initial, run_chained, &tasks, &report);
     Py_END_ALLOW_THREADS
+    if (tasks.chain)
+        Py_DECREF(tasks.chain); /* a task may have kept it: the memory goes with the last who can enqueue */
+    else
+        fc_chain_free(report.chain);
     if (raised(&tasks)) return NULL;
     return Py_BuildValue("iinn", outcome, report.violation, (Py_ssize_t)report.index, (Py_ssize_t)report.count);
 }
 
 /* chain_enqueue(chain, index): FC_CHAIN_QUEUED and its siblings */
 static PyObject *chain_enqueue(PyObject *module, PyObject *args) {
-    unsigned long long address;
+    PyObject *capsule;
     Py_ssize_t index;
     (void)module;
-    if (!PyArg_ParseTuple(args, "Kn", &address, &index)) return NULL;
-    return PyLong_FromLong(fc_chain_enqueue((struct fc_chain *)(uintptr_t)address, (size_t)index));
+    if (!PyArg_ParseTuple(args, "On", &capsule, &index)) return NULL;
+    struct fc_chain *chain = PyCapsule_GetPointer(capsule, NULL);
+    return chain ? PyLong_FromLong(fc_chain_enqueue(chain, (size_t)index)) : NULL;
 }
 
-/* team_begin(team, run): whether run(0) was begun; team_finish(team) awaits it, once, and raises what it raised */
+/* -- one task beside the caller; what was begun is an address in a list, put there and taken here, where no signal comes between */
+struct single {
+    struct tasks tasks;
+    PyObject *result;
+    struct single *outer; /* the task inside of which this thread runs it */
+    int ended, abandoned;
+};
+static _Thread_local struct single *current;
+
+static void free_single(struct single *single) {
+    PyObject *last[] = {single->tasks.run, single->result, single->tasks.type, single->tasks.value, single->tasks.traceback};
+    free(single);
+    for (int k = 0; k < 5; k++) Py_XDECREF(last[k]);
+}
+
+static void run_single(void *context, size_t index) {
+    struct single *single = context;
+    const PyGILState_STATE state = PyGILState_Ensure();
+    single->outer = current;
+    current = single;
+    single->result = PyObject_CallObject(single->tasks.run, NULL);
+    if (!single->result) note(&single->tasks, index);
+    current = single->outer;
+    single->ended = 1;
+    if (single->abandoned) free_single(single);
+    PyGILState_Release(state);
+}
+
+static struct single *begun_in(PyObject *list) {
+    PyObject *address = PyList_Size(list) > 0 ? PyList_GetItem(list, 0) : NULL;
+    return address ? PyLong_AsVoidPtr(address) : NULL;
+}
+
+/* team_begin(team, run, begun): whether run() was begun; `begun` is then no longer empty */
 static PyObject *team_begin(PyObject *module, PyObject *args) {
     unsigned long long address;
-    PyObject *run;
+    PyObject *run, *list;
     int begun;
     (void)module;
-    if (!PyArg_ParseTuple(args, "KO", &address, &run)) return NULL;
-    struct tasks *tasks = calloc(1, sizeof *tasks);
-    if (!tasks) return PyErr_NoMemory();
+    if (!PyArg_ParseTuple(args, "KOO!", &address, &run, &PyList_Type, &list)) return NULL;
+    struct single *single = calloc(1, sizeof *single);
+    PyObject *pointer = single ? PyLong_FromVoidPtr(single) : NULL;
+    if (!pointer || PyList_Append(list, pointer)) {
+        Py_XDECREF(pointer);
+        free(single);
+        return PyErr_Occurred() ? NULL : PyErr_NoMemory();
+    }
+    Py_DECREF(pointer);
     Py_INCREF(run);
-    tasks->run = run;
-    Py_BEGIN_ALLOW_THREADS
-    begun = fc_team_begin((struct fc_team *)(uintptr_t)address, run_chunk, tasks);
-    Py_END_ALLOW_THREADS
-    if (begun) return PyLong_FromVoidPtr(tasks);
-    Py_DECREF(run);
-    free(tasks);
-    Py_RETURN_NONE;
+    single->tasks.run = run;
+    /* first to be found in the list, then begun: with the GIL, whoever finds it here waits for what follows */
+    begun = fc_team_begin((struct fc_team *)(uintptr_t)address, run_single, single);
+    if (begun) Py_RETURN_TRUE;
+    PyList_SetSlice(list, PyList_Size(list) - 1, PyList_Size(list), NULL);
+    free_single(single);
+    Py_RETURN_FALSE;
 }
 
+/* team_within(begun): whether the caller is inside that very task */
+static PyObject *team_within(PyObject *module, PyObject *list) {
+    const struct single *single = begun_in(list), *at = current;
+    (void)module;
+    while (at && at != single) at = at->outer;
+    return PyBool_FromLong(single && at);
+}
+
+/* team_finish(team, begun): None when nothing was begun, else (outcome, result), once; raises what the task raised */
 static PyObject *team_finish(PyObject *module, PyObject *args) {
-    unsigned long long address, begun;
+    unsigned long long address;
+    PyObject *list, *found = NULL;
     int outcome;
     (void)module;
-    if (!PyArg_ParseTuple(args, "KK", &address, &begun)) return NULL;
-    struct tasks *tasks = (struct tasks *)(uintptr_t)begun;
+    if (!PyArg_ParseTuple(args, "KO!", &address, &PyList_Type, &list)) return NULL;
+    struct single *single = begun_in(list);
+    if (!single) Py_RETURN_NONE;
+    PyList_SetSlice(list, 0, PyList_Size(list), NULL);
     Py_BEGIN_ALLOW_THREADS
     outcome = fc_team_finish((struct fc_team *)(uintptr_t)address);
     Py_END_ALLOW_THREADS
-    Py_DECREF(tasks->run);
-    const int failed = raised(tasks);
-    free(tasks);
-    return failed ? NULL : PyLong_FromLong(outcome);
+    if (!single->tasks.type) found = Py_BuildValue("iO", outcome, single->result ? single->result : Py_None);
+    struct tasks failed = single->tasks;
+    single->tasks.type = single->tasks.value = single->tasks.traceback = NULL;
+    free_single(single);
+    (void)raised(&failed);
+    return found;
+}
+
+/* team_drop(team, begun): free a team that nobody has any more; a task that was begun runs to its end, and what becomes of it is dropped */
+static PyObject *team_drop(PyObject *module, PyObject *args) {
+    unsigned long long address;
+    PyObject *list;
+    (void)module;
+    if (!PyArg_ParseTuple(args, "KO!", &address, &PyList_Type, &list)) return NULL;
+    struct fc_team *team = (struct fc_team *)(uintptr_t)address;
+    struct single *single = begun_in(list);
+    if (single) {
+        PyList_SetSlice(list, 0, PyList_Size(list), NULL);
+        const int waits = !single->ended && fc_team_threads(team);
+        single->abandoned = waits;
+        fc_team_abandon(team);
+        if (!waits && !current) free_single(single);
+    } else {
+        Py_BEGIN_ALLOW_THREADS
+        fc_team_free(team);
+        Py_END_ALLOW_THREADS
+    }
+    Py_RETURN_NONE;
 }
 
 static PyMethodDef methods[] = {
@@ -489,6 +574,8 @@ static PyMethodDef methods[] = {
     {"chain_enqueue", chain_enqueue, METH_VARARGS, NULL},
     {"team_begin", team_begin, METH_VARARGS, NULL},
     {"team_finish", team_finish, METH_VARARGS, NULL},
+    {"team_within", team_within, METH_O, NULL},
+    {"team_drop", team_drop, METH_VARARGS, NULL},
     {"cast_bits", (PyCFunction)(void (*)(void))cast_bits, METH_FASTCALL, NULL},
     {"bits_of", bits_of, METH_O, NULL},
     {"of_bits", of_bits, METH_O, NULL},

@@ -87,8 +87,9 @@ void fc_team_serial(size_t chunks, fc_team_task run, void *context) {
     }
 }
 
-/* Claim and run until nothing is left; returns how many claims were run.  `traced` is NULL unless profiling. */
-static uint32_t work(struct fc_team *team, struct fc_trace *traced) {
+/* Claim and run until nothing is left, as a worker until a fork in a task leaves it as the only thread of a child; returns how
+   many claims were run.  `traced` is NULL unless profiling, `epoch` is that of a worker.  Clause: TEAM-FORK-2 */
+static uint32_t work(struct fc_team *team, struct fc_trace *traced, const uint32_t *epoch) {
     uint32_t count = 0;
     uint64_t ticket = atomic_load_explicit(&team->ticket, memory_order_acquire);
     for (;;) {
@@ -104,6 +105,7 @@ static uint32_t work(struct fc_team *team, struct fc_trace *traced) {
         if (!FC_PLANTED(LAST_CHUNK_LOST) || index + 1 < claims) run_claim(team, run, context, index);
         if (FC_PLANTED(CHUNK_TWICE) && index == 1) run_claim(team, run, context, index);
         count++;
+        if (epoch && atomic_load_explicit(&team->epoch, memory_order_relaxed) != *epoch) return count;
         if (traced) {
             traced->end = fc_team_clock();
             traced->tasks++;
@@ -153,6 +155,11 @@ static uint32_t listen(struct fc_team *team, uint32_t heard) {
     return now;
 }
 
+/* The last of two to leave an abandoned team takes it along. */
+static void leave_abandoned(struct fc_team *team) {
+    if (atomic_exchange(&team->left, 1)) free(team);
+}
+
 static void *worker_main(void *argument) {
     struct fc_seat *seat = argument;
     struct fc_team *team = seat->team;
@@ -162,9 +169,14 @@ static void *worker_main(void *argument) {
     prefer_performance_cores();
     for (;;) {
         heard = listen(team, heard);
-        if (atomic_load(&team->stop)) break;
+        if (atomic_load(&team->stop)) {
+            if (!atomic_load(&team->abandoned)) break;
+            work(team, NULL, &epoch); /* what was begun, if this is the first that is heard of it */
+            if (atomic_load(&team->epoch) == epoch) leave_abandoned(team);
+            break;
+        }
         struct fc_trace *trace = team->profiling ? &team->traces[seat->index] : NULL;
-        const uint32_t count = work(team, trace);
+        const uint32_t count = work(team, trace, &epoch);
         /* forked in a task: this is the child, its only thread, and the dispatcher is not there */
         if (atomic_load(&team->epoch) != epoch) break;
         if (count) atomic_fetch_add_explicit(&team->done, count, memory_order_release);
@@ -293,7 +305,7 @@ int fc_team_dispatch(struct fc_team *team, size_t chunks, fc_team_task run, void
         trace->end = fc_team_clock();
         trace->tasks = 1;
     }
-    const uint32_t own = 1 + work(team, trace);
+    const uint32_t own = 1 + work(team, trace, NULL);
     inside = outer;
     const uint32_t claims = atomic_load_explicit(&team->claims, memory_order_relaxed);
     /* the planted fault spares larger dispatches, chains among them: their memory goes when they return, and a worker would crash */
@@ -339,7 +351,7 @@ int fc_team_finish(struct fc_team *team) {
     const int outer = inside;
     const fc_environment caller = fc_environment_enter();
     inside = 1;
-    const uint32_t own = work(team, NULL); /* the worker has not come for it yet: why wait? */
+    const uint32_t own = work(team, NULL, NULL); /* the worker has not come for it yet: why wait? */
     inside = outer;
     fc_environment_leave(caller);
     const int outcome = join(team, 1 - own, team->begun);
@@ -377,13 +389,36 @@ struct fc_team *fc_team_open(size_t workers) {
     return team;
 }
 
+/* Who ends a team keeps it taken: a dispatcher that comes late finds it in use and not gone. */
 int fc_team_close(struct fc_team *team) {
-    if (!team) return 1;
-    if (inside || !fc_team_take(team)) return 0;
+    if (!team || team->closed) return 1;
+    if (!fc_team_take(team)) return 0;
     fc_team_end(team);
     strike_off(team);
+    team->closed = 1;
+    return 1;
+}
+
+void fc_team_abandon(struct fc_team *team) {
+    if (!team->started) {
+        if (inside) return; /* in the child of a fork in this very task, perhaps: its thread comes back to the team */
+        strike_off(team);
+        free(team);
+        return;
+    }
+    strike_off(team);
+    pthread_detach(team->seats[0].thread);
+    atomic_store(&team->abandoned, 1);
+    atomic_store(&team->stop, 1);
+    ring(team, UINT32_MAX);
+    leave_abandoned(team);
+}
+
+int fc_team_free(struct fc_team *team) {
+    if (!fc_team_close(team)) return 0;
     free(team);
     return 1;
 }
 
 size_t fc_team_workers(const struct fc_team *team) { return team->workers; }
+size_t fc_team_threads(const struct fc_team *team) { return team->started; }

@@ -50,14 +50,14 @@ struct fc_team {
     alignas(FC_LINE) fc_word32 done; /* claims that workers have completed in this dispatch; the join sleeps on it, unwoken */
     alignas(FC_LINE) _Atomic uint32_t arrived; /* workers that are through with this dispatch; counted while profiling only */
     alignas(FC_LINE) _Atomic int busy;         /* one dispatcher at a time; what follows belongs to it */
-    _Atomic int stop;
+    _Atomic int stop, abandoned, left; /* the last two of a team whose begun task nobody waits for */
     _Atomic uint32_t epoch; /* raised in the child of a fork: the workers are not there */
     _Atomic int home;           /* the CPU from which sleepers were last woken, -1 for none */
     _Atomic(void *) dispatcher; /* which thread has the team: the address of a variable of its own */
     size_t workers, started; /* wanted, running */
     uint32_t begun;          /* the epoch of a dispatch that is joined later */
     uint32_t spin, join_spin;
-    int profiling, ready;
+    int profiling, ready, closed;
     struct fc_seat seats[FC_MAX_THREADS]; /* one more than there are workers: an array has no length 0 */
     struct fc_trace traces[FC_MAX_THREADS];
     struct fc_team *next, *previous; /* all teams of the process, for fork */

@@ -120,6 +120,8 @@ static void chain(struct fc_team *team, uint64_t *seed, int fault) {
     const int expected = fault == 1 ? FC_CHAIN_TWICE : fault == 2 ? FC_CHAIN_MISSING : FC_CHAIN_QUEUED;
     CHECK(report.violation == expected, "violation %d", report.violation);
     CHECK(!fault || report.index == (fault == 1 ? 5 : 7), "index %zu", report.index);
+    CHECK(fc_chain_enqueue(report.chain, 0) == FC_CHAIN_OVER, "enqueue after the end");
+    fc_chain_free(report.chain);
     CHECK(graph.twice == (fault == 1), "enqueue said so");
 }
 
@@ -143,7 +145,7 @@ static void environments(void) {
     _mm_setcsr(0x9fc0); /* the workers are born into this */
     fc_team_chunks(team, 64, look, wrong);
     CHECK(_mm_getcsr() == 0x9fc0, "the caller's control word became %x", _mm_getcsr());
-    fc_team_close(team);
+    fc_team_free(team);
     _mm_setcsr(FC_CSR_DEFAULT);
     for (int i = 0; i < 64; i++) sum += wrong[i];
     CHECK(sum == 0, "%d chunks ran in another environment", sum);
@@ -170,7 +172,7 @@ static void fork_and_check(struct fc_team *team, uint64_t *seed) {
         check_failures = 0;
         use_after_fork(team, seed);
         fc_team_shut();
-        fc_team_close(team);
+        fc_team_free(team);
         _exit(check_failures != 0);
     }
     int status = -1;
@@ -225,7 +227,7 @@ static void forks(void) {
     struct fc_team *team = fc_team_open(1);
     fc_team_chunks(team, 2, fork_inside, &forking);
     CHECK(atomic_load(&forking.parents) == 1, "no fork");
-    fc_team_close(team);
+    fc_team_free(team);
     team = fc_team_open(1);
     memset(&forking, 0, sizeof forking);
     const pid_t me = getpid();
@@ -235,17 +237,22 @@ static void forks(void) {
         int bad = outcome != FC_TEAM_FORKED;
         check_failures = 0;
         use_after_fork(team, &seed);
-        _exit(bad || check_failures || !fc_team_close(team));
+        _exit(bad || check_failures || !fc_team_free(team));
     }
     CHECK(outcome == FC_TEAM_PARALLEL, "outcome %d", outcome);
     int status = -1;
     wait(&status);
     CHECK(status == 0, "child ended with %d", status);
-    fc_team_close(team);
+    fc_team_free(team);
 }
 
 /* -- one task beside the caller */
 static void mark(void *context, size_t chunk) { *(size_t *)context += chunk + 1; }
+
+static void leave(void *context, size_t chunk) {
+    (void)chunk;
+    atomic_fetch_add((_Atomic unsigned *)context, 1);
+}
 
 static void one_shots(int times) {
     struct fc_team *worker = fc_team_open(1);
@@ -258,7 +265,21 @@ static void one_shots(int times) {
         CHECK(fc_team_finish(worker) == FC_TEAM_PARALLEL, "finish");
     }
     CHECK(marks == (size_t)times, "%zu marks", marks);
-    CHECK(fc_team_close(worker) == 1, "close");
+    static _Atomic unsigned left;
+    for (int i = 0; i < 50; i++) { /* begun, and nobody comes for it */
+        struct fc_team *dropped = fc_team_open(1);
+        if (i % 2) {
+            fc_team_begin(dropped, mark, &marks);
+            fc_team_finish(dropped);
+        }
+        CHECK(fc_team_begin(dropped, leave, &left) == 1, "begin");
+        if (i % 3 == 0) nanosleep(&(struct timespec){0, 100000}, NULL);
+        fc_team_abandon(dropped);
+    }
+    if (fc_max_threads() > 1)
+        for (int i = 0; i < 5000 && atomic_load(&left) < 50; i++) nanosleep(&(struct timespec){0, 1000000}, NULL);
+    CHECK(fc_max_threads() == 1 || atomic_load(&left) == 50, "%u of 50 tasks ran that nobody waits for", atomic_load(&left));
+    CHECK(fc_team_free(worker) == 1, "close");
 }
 
 /* -- several dispatchers */
@@ -402,7 +423,7 @@ int main(int argc, char **argv) {
             pthread_t threads[2];
             for (int i = 0; i < 2; i++) pthread_create(&threads[i], NULL, dispatcher_main, &both[i]);
             for (int i = 0; i < 2; i++) pthread_join(threads[i], NULL);
-            CHECK(fc_team_close(team) == 1, "close");
+            CHECK(fc_team_free(team) == 1, "close");
         }
     }
     unsetenv("FUCINA_SPIN_BUDGET");

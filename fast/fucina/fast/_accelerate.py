@@ -28,7 +28,9 @@ __all__ = [
     "team_begin",
     "team_chained",
     "team_chunks",
+    "team_drop",
     "team_finish",
+    "team_within",
 ]
 
 SCALARS = tuple(dtype for dtype in DType if GEOMETRY[dtype].format is not None)
@@ -46,6 +48,7 @@ else:
 bits_of, of_bits, cast_bits = _entry.bits_of, _entry.of_bits, _entry.cast_bits
 chain_enqueue, team_chunks, team_chained = _entry.chain_enqueue, _entry.team_chunks, _entry.team_chained
 team_begin, team_finish = _entry.team_begin, _entry.team_finish
+team_drop, team_within = _entry.team_drop, _entry.team_within
 _entry.configure(np.ndarray, np.empty, SCALARS, tuple(np.dtype(str(GEOMETRY[dtype].format)) for dtype in SCALARS))
 
 

@@ -51,8 +51,10 @@ class TeamParts:
         """
         worker, self.worker = self.worker, None
         pool, self.pool = self.pool, None
-        if worker is not None:
-            worker.deinit()
-        self._backend.set_work_pool(None)
-        if pool is not None:
-            pool.deinit()
+        try:
+            if worker is not None:
+                worker.deinit()
+        finally:  # also when the task raised what is no Exception
+            self._backend.set_work_pool(None)
+            if pool is not None:
+                pool.deinit()

@@ -12,7 +12,15 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from fucina.fast import parallel
-from fucina.fast._accelerate import chain_enqueue, team_begin, team_chained, team_chunks, team_finish
+from fucina.fast._accelerate import (
+    chain_enqueue,
+    team_begin,
+    team_chained,
+    team_chunks,
+    team_drop,
+    team_finish,
+    team_within,
+)
 from fucina.fast._arguments import whole
 from fucina.fast._executor import Executor, Mutex, ThreadSafeAllocator, WaitGroup, known_callable, known_group
 from fucina.fast._native import ffi, lib
@@ -43,10 +51,10 @@ class Chain:
     Clauses: TEAM-CHAIN-1, TEAM-CHAIN-2
     """
 
-    __slots__ = ("_address", "_count", "_live")
+    __slots__ = ("_count", "_handle")
 
-    def __init__(self, address: int, count: int, live: list[bool]) -> None:
-        self._address, self._count, self._live = address, count, live
+    def __init__(self, handle: object, count: int) -> None:
+        self._handle, self._count = handle, count
 
     def enqueue(self, index: int) -> None:
         """Make a task runnable: each exactly once, those that were runnable at first included.
@@ -65,9 +73,10 @@ class Chain:
             raise IndexOutOfBounds(
                 f"index must lie in [0, {self._count}), got {integer_shown(number)}", clause="TEAM-CHAIN-2"
             )
-        if not self._live[0]:
+        outcome = chain_enqueue(self._handle, number)
+        if outcome == lib.FC_CHAIN_OVER:
             raise ChainViolation("the dispatch of this chain is over", clause="TEAM-CHAIN-2")
-        if chain_enqueue(self._address, number) == lib.FC_CHAIN_TWICE:
+        if outcome == lib.FC_CHAIN_TWICE:
             raise ChainViolation(f"task {number} became runnable twice", clause="TEAM-CHAIN-2")
 
 
@@ -78,11 +87,12 @@ def _native_team(workers: int) -> tuple[Any, int]:
     return team, int(ffi.cast("uintptr_t", team))
 
 
-def _closing(owner: object, team: Any) -> weakref.finalize[..., Any]:
-    """End the team when its owner is collected; at the end of the process threads that sleep are no matter."""
-    close = weakref.finalize(owner, lib.fc_team_close, team)
-    close.atexit = False
-    return close
+def _freed_with(owner: object, address: int, begun: list[int]) -> None:
+    """Free the team when its owner is collected, not before: another thread may be on its way into a dispatch.
+
+    At the end of the process threads that sleep are no matter.
+    """
+    weakref.finalize(owner, team_drop, address, begun).atexit = False
 
 
 def _items(tasks: Iterable[Task]) -> tuple[Task, ...]:
@@ -122,8 +132,8 @@ class BarrierPool:
         number = _workers("workers", workers)
         team, self._address = _native_team(min(number, parallel.vector_max_threads - 1))
         self._size = int(lib.fc_team_workers(team)) + 1
-        self._close = _closing(self, team)
-        self._team = team
+        _freed_with(self, self._address, [])
+        self._team, self._ended = team, False
 
     def __repr__(self) -> str:
         return f"BarrierPool(workers={self._size - 1})"
@@ -134,7 +144,7 @@ class BarrierPool:
         return self._size
 
     def _alive(self) -> int:
-        if not self._close.alive:
+        if self._ended:
             raise UseAfterDeinit("the team has been ended", clause="TEAM-END-1")
         return self._address
 
@@ -192,15 +202,11 @@ class BarrierPool:
             raise InvalidBounds(
                 f"initial_count must lie in [0, {len(items)}], got {integer_shown(initial)}", clause="TEAM-CHAIN-1"
             )
-        live = [True]
 
-        def visit(index: int, address: int) -> None:
-            run(items[index], Chain(address, len(items), live))
+        def visit(index: int, handle: object) -> None:
+            run(items[index], Chain(handle, len(items)))
 
-        try:
-            outcome, violation, index, count = team_chained(self._alive(), len(items), initial, visit)
-        finally:
-            live[0] = False
+        outcome, violation, index, count = team_chained(self._alive(), len(items), initial, visit)
         if outcome == lib.FC_TEAM_FORKED:
             raise _forked()
         if outcome == lib.FC_TEAM_OUT_OF_MEMORY:
@@ -220,14 +226,14 @@ class BarrierPool:
         UseAfterDeinit
             The second time.
         ConcurrentUse
-            From inside a task, or while another thread dispatches.
+            During a dispatch of this team, from one of its tasks or from another thread.
 
         Clauses: TEAM-END-1
         """
         self._alive()
         if not lib.fc_team_close(self._team):
             raise ConcurrentUse("the team cannot be ended during a dispatch", clause="TEAM-END-1")
-        self._close.detach()
+        self._ended = True
 
     def __enter__(self) -> Self:
         return self
@@ -235,7 +241,7 @@ class BarrierPool:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if self._close.alive:
+        if not self._ended:
             self.deinit()
 
 
@@ -323,7 +329,7 @@ class Pool:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if self._barrier._close.alive:
+        if not self._barrier._ended:
             self.deinit()
 
 
@@ -335,18 +341,23 @@ class OneShotWorker:
 
     def __init__(self) -> None:
         team, self._address = _native_team(1)
-        self._close = _closing(self, team)
-        self._team = team
-        self._result: list[Any] = []
-        self._begun: int | None = None
+        self._begun: list[int] = []  # the task that was not waited for
+        _freed_with(self, self._address, self._begun)
+        self._team, self._ended = team, False
 
     def __repr__(self) -> str:
         return "OneShotWorker()"
 
     def _alive(self) -> int:
-        if not self._close.alive:
+        if self._ended:
             raise UseAfterDeinit("the worker has been ended", clause="TEAM-ONESHOT-2")
         return self._address
+
+    def _outside(self) -> int:
+        address = self._alive()
+        if team_within(self._begun):
+            raise ConcurrentUse("a task cannot wait for itself", clause="TEAM-ONESHOT-2")
+        return address
 
     def start(self, task: Callable[[], object]) -> None:
         """Begin ``task()`` beside the caller.
@@ -359,29 +370,28 @@ class OneShotWorker:
         Clauses: TEAM-ONESHOT-1, TEAM-ONESHOT-2, TEAM-ARG-1
         """
         known_callable("task", task)
-        address = self._alive()
-        if self._begun is not None:
+        if not team_begin(self._alive(), task, self._begun):
             raise ConcurrentUse("the worker has a task that was not waited for", clause="TEAM-ONESHOT-2")
-        result: list[Any] = []
-        begun = team_begin(address, lambda _: result.append(task()))
-        if begun is None:
-            raise ConcurrentUse("the worker has a task that was not waited for", clause="TEAM-ONESHOT-2")
-        self._result, self._begun = result, begun
 
     def wait(self) -> Any:
         """Wait for the task; return what it returned, raise what it raised; None when none was started.
 
         A task that its thread has not begun is run here.
 
+        Raises
+        ------
+        ConcurrentUse
+            From inside the task.
+
         Clauses: TEAM-ONESHOT-1, TEAM-ONESHOT-2
         """
-        address = self._alive()
-        begun, self._begun = self._begun, None
-        if begun is None:
+        found = team_finish(self._outside(), self._begun)
+        if found is None:
             return None
-        if team_finish(address, begun) == lib.FC_TEAM_FORKED:
+        outcome, result = found
+        if outcome == lib.FC_TEAM_FORKED:
             raise _forked()
-        return self._result.pop()
+        return result
 
     def deinit(self) -> None:
         """Wait for the task, whatever becomes of it, and end the thread.
@@ -390,13 +400,19 @@ class OneShotWorker:
         ------
         UseAfterDeinit
             The second time.
+        ConcurrentUse
+            From inside the task, or while another thread waits for it.
 
         Clauses: TEAM-ONESHOT-2
         """
-        self._alive()
-        with suppress(Exception):  # who wants to know calls wait()
-            self.wait()
-        self._close()
+        self._outside()
+        try:
+            with suppress(Exception):  # who wants to know calls wait()
+                self.wait()
+        finally:
+            if not lib.fc_team_close(self._team):
+                raise ConcurrentUse("another thread waits for the task", clause="TEAM-ONESHOT-2")
+            self._ended = True
 
     def __enter__(self) -> Self:
         return self
@@ -404,5 +420,5 @@ class OneShotWorker:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if self._close.alive:
+        if not self._ended:
             self.deinit()

@@ -79,10 +79,11 @@ class Chain:
 
     def __init__(self, count: int, initial: int) -> None:
         self._count = count
+        self._process = os.getpid()
         self._changed = threading.Condition()
         self._runnable = deque(range(initial))
         self._seen = set(range(initial))
-        self._running = 0
+        self._running = self.lost = 0
         self._over = False
         self._twice: list[int] = []
 
@@ -94,6 +95,7 @@ class Chain:
         number = whole("index", index, "TEAM-CHAIN-2")
         if not 0 <= number < self._count:
             raise IndexOutOfBounds(f"index must lie in [0, {self._count}), got {shown(index)}", clause="TEAM-CHAIN-2")
+        self._survive()
         with self._changed:
             if self._over:
                 raise ChainViolation("the dispatch of this chain is over", clause="TEAM-CHAIN-2")
@@ -104,16 +106,27 @@ class Chain:
             self._runnable.append(number)
             self._changed.notify()
 
+    def _survive(self) -> None:
+        """In the child of a fork inside a task: this thread runs that task, and those of other threads are lost.
+
+        Clauses: TEAM-FORK-2
+        """
+        if self._process != os.getpid():
+            self._process, self._changed = os.getpid(), threading.Condition()
+            self.lost, self._running = self._running - 1, 1
+
     def _take(self) -> int | None:
-        """Wait for a runnable task; None when no task is running that could make one runnable."""
+        """Wait for a runnable task; None when no task is running that could make one runnable: it is over then."""
         with self._changed:
             self._changed.wait_for(lambda: self._runnable or not self._running)
             if not self._runnable:
+                self._over = True
                 return None
             self._running += 1
             return self._runnable.popleft()
 
     def _end_one(self) -> None:
+        self._survive()
         with self._changed:
             self._running -= 1
             self._changed.notify_all()
@@ -192,6 +205,7 @@ class BarrierPool:
         else:
             unclaimed = deque(range(1, len(items)))
             done: list[int] = []
+            process = os.getpid()
 
             def participate(first: int | None) -> int:
                 count = 0
@@ -206,6 +220,8 @@ class BarrierPool:
                     done.append(index)
                     count += 1
                     index = None
+                    if first is None and process != os.getpid():  # a worker that forked in that task (TEAM-FORK-2)
+                        return count
 
             self._dispatch(participate, len(items))
             if len(done) < len(items):
@@ -231,7 +247,7 @@ class BarrierPool:
             return False
         chain, failures, process = Chain(len(items), initial), Failures(), os.getpid()
 
-        def participate(_: int | None) -> int:
+        def participate(first: int | None) -> int:
             count = 0
             while (index := chain._take()) is not None:
                 try:
@@ -239,10 +255,12 @@ class BarrierPool:
                 finally:
                     chain._end_one()
                 count += 1
+                if first is None and process != os.getpid():  # a worker that forked in that task (TEAM-FORK-2)
+                    break
             return count
 
         self._dispatch(participate, len(items))
-        if process != os.getpid():
+        if chain.lost:
             raise ForkedInTask(
                 "the process forked in a task; what other threads had begun is not done", clause="TEAM-FORK-2"
             )
@@ -252,6 +270,7 @@ class BarrierPool:
 
     def _dispatch(self, participate: Callable[[int | None], int], tasks: int) -> None:
         """Let every participant work, wait for all, and give the team back (clause TEAM-JOIN-1)."""
+        busy = self._busy  # in a child a task may have made another
         start = time.monotonic()
         offsets: list[tuple[int, float]] = [(0, 0.0)] * (self._workers + 1)
 
@@ -279,7 +298,7 @@ class BarrierPool:
                 threads.pop()
             except BaseException as error:  # Ctrl-C waits for the join
                 interrupt = error
-        self._busy.release()
+        busy.release()
         if os.environ.get("FUCINA_POOL_PROFILE") == "1":
             self._show(offsets, tasks, time.monotonic() - start)
         if interrupt is not None:
@@ -302,7 +321,7 @@ class BarrierPool:
         """
         if self._ended:
             raise UseAfterDeinit("the team has been ended", clause="TEAM-END-1")
-        if getattr(here, "inside", False) or (self._busy.locked() and self._process == os.getpid()):
+        if self._busy.locked() and self._process == os.getpid():
             raise ConcurrentUse("the team cannot be ended during a dispatch", clause="TEAM-END-1")
         self._ended = True
 

@@ -106,6 +106,33 @@ class Pool:
             self.deinit()
 
 
+class _Begun:
+    """A task on a thread of its own."""
+
+    def __init__(self, task: Callable[[], object]) -> None:
+        self._failures = Failures()
+        self._results: list[Any] = []
+
+        def work() -> None:
+            here.inside = True
+            self._failures.run(0, lambda: self._results.append(task()))
+
+        self.thread = threading.Thread(target=work, daemon=True)
+
+    def join(self) -> Any:
+        """Wait for the task; return what it returned, raise what it raised.
+
+        Clauses: TEAM-ONESHOT-1, TEAM-FORK-2
+        """
+        self.thread.join()
+        self._failures.raise_first()
+        if not self._results:
+            raise ForkedInTask(
+                "the process forked in a task; what other threads had begun is not done", clause="TEAM-FORK-2"
+            )
+        return self._results[0]
+
+
 class OneShotWorker:
     """A thread beside the caller's, for one task at a time.
 
@@ -113,10 +140,9 @@ class OneShotWorker:
     """
 
     def __init__(self) -> None:
-        self._thread: threading.Thread | None = None
+        self._begun: list[_Begun] = []  # the task that nobody has come for
+        self._waiting: list[_Begun] = []  # the one that somebody waits for
         self._process = os.getpid()
-        self._failures = Failures()
-        self._result: list[Any] = []
         self._ended = False
 
     def __repr__(self) -> str:
@@ -125,6 +151,13 @@ class OneShotWorker:
     def _alive(self) -> None:
         if self._ended:
             raise UseAfterDeinit("the worker has been ended", clause="TEAM-ONESHOT-2")
+        if self._process != os.getpid():  # whoever waited is not in the child of a fork
+            self._process, self._waiting = os.getpid(), []
+
+    def _outside(self) -> None:
+        self._alive()
+        if any(begun.thread is threading.current_thread() for begun in self._begun):
+            raise ConcurrentUse("a task cannot wait for itself", clause="TEAM-ONESHOT-2")
 
     def start(self, task: Callable[[], object]) -> None:
         """Begin ``task()`` beside the caller.
@@ -133,44 +166,40 @@ class OneShotWorker:
         """
         of_kind("task", task, callable(task), "callable")
         self._alive()
-        if self._thread is not None:
+        if self._begun or self._waiting:
             raise ConcurrentUse("the worker has a task that was not waited for", clause="TEAM-ONESHOT-2")
-        self._result, self._process = [], os.getpid()
-
-        def work() -> None:
-            here.inside = True
-            self._failures.run(0, lambda: self._result.append(task()))
-
-        self._thread = threading.Thread(target=work, daemon=True)
-        self._thread.start()
+        begun = _Begun(task)
+        self._begun.append(begun)
+        begun.thread.start()
 
     def wait(self) -> Any:
         """Wait for the task; return what it returned, raise what it raised; None when none was started.
 
         Clauses: TEAM-ONESHOT-1, TEAM-ONESHOT-2
         """
-        self._alive()
-        if self._thread is None:
+        self._outside()
+        if not self._begun:
             return None
-        self._thread.join()
-        self._thread = None
-        failures, self._failures = self._failures, Failures()
-        failures.raise_first()
-        if not self._result:
-            raise ForkedInTask(
-                "the process forked in a task; what other threads had begun is not done", clause="TEAM-FORK-2"
-            )
-        return self._result.pop()
+        waiting = self._waiting
+        waiting.append(self._begun.pop())
+        try:
+            return waiting[0].join()
+        finally:
+            waiting.clear()
 
     def deinit(self) -> None:
         """Wait for the task, whatever becomes of it, and end the worker.
 
         Clauses: TEAM-ONESHOT-2
         """
-        self._alive()
-        with suppress(Exception):  # who wants to know calls wait()
-            self.wait()
-        self._ended = True
+        self._outside()
+        if self._waiting:
+            raise ConcurrentUse("another thread waits for the task", clause="TEAM-ONESHOT-2")
+        try:
+            with suppress(Exception):  # who wants to know calls wait()
+                self.wait()
+        finally:
+            self._ended = True
 
     def __enter__(self) -> Self:
         return self
