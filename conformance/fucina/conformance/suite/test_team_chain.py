@@ -175,6 +175,100 @@ def test_one_task_beside_the_caller(impl: Any) -> None:
         assert_raises(UseAfterDeinit, "TEAM-ONESHOT-2", call)
 
 
+@clause("TEAM-ONESHOT-2")
+def test_a_task_cannot_wait_for_itself(impl: Any) -> None:
+    worker, seen = impl.thread_mod.OneShotWorker(), list[type]()
+    started = threading.Event()
+
+    def task() -> int:
+        started.wait(PATIENCE)
+        for call in (worker.wait, worker.deinit):
+            try:
+                call()
+            except ConcurrentUse as error:
+                seen.append(type(error))
+        return 3
+
+    worker.start(task)
+    started.set()
+    for _ in range(2000):  # wait() here would take the task from the list of what can be waited for
+        if len(seen) == 2:
+            break
+        time.sleep(0.005)
+    assert seen == [ConcurrentUse] * 2
+    assert worker.wait() == 3
+    worker.deinit()
+
+
+@clause("TEAM-ONESHOT-2")
+def test_the_end_while_another_thread_waits(impl: Any) -> None:
+    worker, release = impl.thread_mod.OneShotWorker(), threading.Event()
+    found: list[Any] = []
+    worker.start(lambda: release.wait(PATIENCE))
+    waiter = threading.Thread(target=lambda: found.append(worker.wait()))
+    waiter.start()
+    time.sleep(0.1)
+    assert_raises(ConcurrentUse, "TEAM-ONESHOT-2", worker.deinit)
+    assert_raises(ConcurrentUse, "TEAM-ONESHOT-2", lambda: worker.start(int))
+    release.set()
+    waiter.join(PATIENCE)
+    assert found == [True]
+    worker.deinit()
+
+
+@clause("TEAM-ONESHOT-2")
+@pytest.mark.parametrize("kind", [KeyboardInterrupt, SystemExit])
+def test_a_worker_ends_whatever_its_task_raised(impl: Any, kind: type[BaseException]) -> None:
+    def task() -> None:
+        raise kind
+
+    worker = impl.thread_mod.OneShotWorker()
+    worker.start(task)
+    with pytest.raises(kind):
+        worker.deinit()
+    assert_raises(UseAfterDeinit, "TEAM-ONESHOT-2", worker.wait)
+
+
+@clause("TEAM-CHAIN-2")
+def test_enqueue_from_elsewhere_at_the_end(impl: Any) -> None:
+    """Another thread enqueues the last task at any moment: it runs, or the dispatch says that it is missing."""
+    kept: list[Any] = []
+    stop = threading.Event()
+    late: list[BaseException] = []
+
+    def elsewhere() -> None:
+        while not stop.is_set():
+            for chain in kept[-1:]:
+                try:
+                    chain.enqueue(3)
+                except ChainViolation:
+                    pass
+                except BaseException as error:
+                    late.append(error)
+
+    other = threading.Thread(target=elsewhere)
+    other.start()
+    try:
+        with impl.thread_mod.Pool(1) as pool:
+            end = time.monotonic() + 1.0
+            while time.monotonic() < end:
+                ran: list[int] = []
+
+                def visit(task: int, chain: Any, ran: list[int] = ran) -> None:
+                    ran.append(task)
+                    kept[:] = [chain]
+
+                try:
+                    assert pool.parallel_chained(range(4), 3, visit) is True
+                    assert sorted(ran) == [0, 1, 2, 3]
+                except ChainViolation:
+                    assert {0, 1, 2} <= set(ran)
+    finally:
+        stop.set()
+        other.join()
+    assert not late
+
+
 @clause("TEAM-SPAWN-1")
 def test_single_tasks(impl: Any) -> None:
     kinds = impl.thread_mod
@@ -209,6 +303,22 @@ def test_single_tasks(impl: Any) -> None:
         pool.spawn_wg(group, lambda: here.append(threading.get_ident()))
         assert here == [threading.get_ident()]
         pool.wait_and_work(group)
+
+
+@clause("TEAM-SPAWN-1", "TEAM-PRIMITIVE-1")
+def test_a_reset_beside_a_task_loses_no_thread(impl: Any) -> None:
+    kinds = impl.thread_mod
+    with kinds.Pool(1) as pool:
+        group, release = kinds.WaitGroup(), threading.Event()
+        pool.spawn_wg(group, release.wait, PATIENCE)
+        group.reset()
+        assert group.is_done()
+        meeting = Meeting(2)
+        pool.spawn_wg(group, meeting)
+        release.set()
+        meeting()
+        pool.wait_and_work(group)
+        assert len(meeting.identities) == 2
 
 
 @clause("TEAM-PRIMITIVE-1")

@@ -333,3 +333,212 @@ print("ran")
 """
     )
     assert program(impl, text, variables={"FUCINA_SPIN_BUDGET": budget}).strip() == "ran"
+
+
+ENDED = """
+count = lambda: len(os.listdir('/proc/self/task'))
+before = count()
+def all_gone():
+    for _ in range(500):
+        if count() > before: time.sleep(0.01)
+    return count() == before
+"""
+
+
+@clause("TEAM-END-1", "CONTEXT-LIFE-2")
+def test_a_team_ends_in_a_task_of_another(impl: Any) -> None:
+    if not os.path.isdir("/proc/self/task"):
+        pytest.skip("the threads of a process are counted in /proc")
+    text = (
+        MEETING
+        + ENDED
+        + """
+def used():
+    pool = fucina.thread_mod.Pool(2)
+    meet(pool, 3)
+    return pool
+kept, dropped = [used() for _ in range(4)], [used() for _ in range(4)]
+def work(task):
+    kept.pop().deinit()
+    dropped.pop()
+    ctx = fucina.ExecContext()
+    ctx.try_work_pool()
+    ctx.dot_backward_worker().start(int)
+    ctx.deinit()
+with fucina.thread_mod.Pool(1) as pool:
+    pool.parallel_chunks(range(4), work)
+assert not kept and not dropped
+print(all_gone())
+"""
+    )
+    assert program(impl, text).strip() == "True"
+
+
+@clause("TEAM-ONESHOT-2")
+def test_a_forgotten_worker_leaves_no_thread(impl: Any) -> None:
+    if not os.path.isdir("/proc/self/task"):
+        pytest.skip("the threads of a process are counted in /proc")
+    text = (
+        MEETING
+        + ENDED
+        + """
+ran = []
+def task(i):
+    time.sleep(0.001 * (i % 3))
+    ran.append(i)
+    if i % 5 == 0: raise LookupError(i)
+for i in range(30):
+    worker = fucina.thread_mod.OneShotWorker()
+    if i % 2:
+        worker.start(lambda: i)
+        worker.wait()
+    worker.start(lambda i=i: task(i))
+    if i % 4 == 0: time.sleep(0.004)
+    del worker
+print(all_gone(), sorted(ran) == list(range(30)))
+"""
+    )
+    assert program(impl, text).split() == ["True", "True"]
+
+
+@clause("TEAM-ONESHOT-2", "TEAM-SIGNAL-1")
+def test_an_interrupt_loses_no_worker(impl: Any) -> None:
+    if not hasattr(os, "fork"):
+        pytest.skip("signals of this system are other ones")
+    text = (
+        MEETING
+        + """
+import signal
+def handler(number, frame):
+    raise KeyboardInterrupt
+signal.signal(signal.SIGALRM, handler)
+for i in range(400):
+    worker = fucina.thread_mod.OneShotWorker()
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 2e-5 + 7e-7 * i)
+        while True:
+            worker.start(int)
+            worker.wait()
+    except KeyboardInterrupt:
+        pass
+    worker.wait()
+    worker.start(lambda: 5)
+    assert worker.wait() == 5
+    worker.deinit()
+print("ran")
+"""
+    )
+    if "fast" not in impl.__name__:
+        pytest.skip("threading.Thread.start can be interrupted")
+    assert program(impl, text).strip() == "ran"
+
+
+@forks
+@clause("TEAM-FORK-2")
+@pytest.mark.parametrize("lost", [True, False])
+def test_a_fork_inside_a_chain(impl: Any, lost: bool) -> None:
+    text = (
+        MEETING
+        + f"lost = {lost}\n"
+        + """
+from fucina.spec.errors import ForkedInTask
+pool, children, ran, inside = fucina.thread_mod.Pool(1), [], [], threading.Event()
+me, done = threading.get_ident(), threading.Event()
+def work(task, chain):
+    ran.append(task)
+    if threading.get_ident() != me:
+        inside.set()
+        if lost: time.sleep(0.3)
+        done.set()
+    elif not children:
+        inside.wait(20)
+        if not lost:
+            done.wait(20)
+            time.sleep(0.1)
+        children.append(os.fork())
+        if children[0] == 0: chain.enqueue(2)
+        else: chain.enqueue(2)
+code = 1
+try:
+    whole = pool.parallel_chained(range(3), 2, work)
+    code = 0 if whole and sorted(ran) == [0, 1, 2] and (children[0] or not lost) else 1
+except ForkedInTask as error:
+    code = 0 if lost and not children[0] and "TEAM-FORK-2" in str(error) and 2 in ran and meet(pool, 2) == 2 else 1
+if not children[0]:
+    os._exit(code)
+ended(children[0])
+print("ran" if code == 0 else "raised in the parent")
+"""
+    )
+    assert program(impl, text).strip() == "ran"
+
+
+@forks
+@clause("TEAM-FORK-2")
+@pytest.mark.parametrize("kind", ["chunks", "chained", "spawned"])
+def test_a_worker_that_forks_begins_nothing_else_in_the_child(impl: Any, kind: str) -> None:
+    text = (
+        MEETING
+        + f"kind = {kind!r}\n"
+        + """
+pool, children = fucina.thread_mod.Pool(1), []
+me, forked = threading.get_ident(), threading.Event()
+read, write = os.pipe()
+def work(task, chain=None):
+    os.write(write, b"p" if os.getpid() == parent else b"c")
+    if threading.get_ident() == me:
+        forked.wait(20)
+    elif not forked.is_set():
+        child = os.fork()
+        if child: children.append(child)
+        forked.set()
+parent = os.getpid()
+if kind == "chunks": pool.parallel_chunks(range(6), work)
+if kind == "chained": pool.parallel_chained(range(6), 6, work)
+if kind == "spawned":
+    group = fucina.thread_mod.WaitGroup()
+    for i in range(6): pool.spawn_wg(group, work, i)
+    pool.wait_and_work(group)
+ended(children[0])
+os.close(write)
+print(os.read(read, 100).decode())
+"""
+    )
+    assert program(impl, text).strip() == "pppppp"
+
+
+@forks
+@clause("TEAM-FORK-2", "TEAM-SPAWN-1")
+def test_spawned_tasks_are_lost_in_a_child(impl: Any) -> None:
+    text = (
+        MEETING
+        + """
+from fucina.spec.errors import ForkedInTask
+kinds = fucina.thread_mod
+pool, group, begun, ran = kinds.Pool(1), kinds.WaitGroup(), threading.Event(), []
+def slow():
+    begun.set()
+    time.sleep(0.2)
+    ran.append("slow")
+pool.spawn_wg(group, slow)
+pool.spawn_wg(group, ran.append, "next")
+begun.wait(20)
+child = os.fork()
+if child == 0:
+    code = 1
+    try:
+        pool.wait_and_work(group)
+    except ForkedInTask:
+        pool.wait_and_work(group)
+        pool.spawn_wg(group, ran.append, "again")
+        pool.wait_and_work(group)
+        group.wait()
+        code = 0 if ran == ["again"] else 2
+    os._exit(code)
+pool.wait_and_work(group)
+assert sorted(ran) == ["next", "slow"]
+ended(child)
+print("ran")
+"""
+    )
+    assert program(impl, text).strip() == "ran"
