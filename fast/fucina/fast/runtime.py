@@ -79,9 +79,11 @@ class ExecContext(Gradients):
         rt = self._rt
         self._end()
         rt.scratch.free()
-        rt.team.end()
         try:
-            rt.scopes.close_to(0)
+            try:
+                rt.team.end()
+            finally:
+                rt.scopes.close_to(0)
         except BaseException as error:
             deinit_noting(rt.buffers, error)
             raise

@@ -92,9 +92,11 @@ class ExecContext(Construction, LayoutMethods, RawOperations, ScopeMethods, Grad
         with rt.driving():
             rt.closed = True
             rt.scratch.free()
-            rt.team.end()
             try:
-                rt.scopes.close_down_to(0)
+                try:
+                    rt.team.end()
+                finally:
+                    rt.scopes.close_down_to(0)
             except BaseException as error:
                 deinit_noting(rt.buffers, error)
                 raise

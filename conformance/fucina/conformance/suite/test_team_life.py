@@ -374,6 +374,37 @@ print(all_gone())
     assert program(impl, text).strip() == "True"
 
 
+@clause("CONTEXT-LIFE-2", "TEAM-END-1")
+def test_a_context_comes_down_whatever_its_team_says(impl: Any) -> None:
+    """Neither a task of its own team, nor a worker's interrupt, keeps scopes and buffers."""
+
+    def interrupt() -> None:
+        raise KeyboardInterrupt
+
+    for kind in (ConcurrentUse, KeyboardInterrupt):
+        ctx, raised = impl.ExecContext(), list[type]()
+        pool = ctx.try_work_pool()
+        ctx.open_exec_scope()
+        if kind is KeyboardInterrupt:
+            ctx.dot_backward_worker().start(interrupt)
+
+        def end(task: int, ctx: Any = ctx, raised: list[type] = raised) -> None:
+            if task == 0:
+                try:
+                    ctx.deinit()
+                except BaseException as error:
+                    raised.append(type(error))
+
+        if kind is ConcurrentUse:
+            if pool.team_size == 1:
+                continue
+            pool.parallel_chunks(range(3), end)
+        else:
+            end(0)
+        assert raised == [kind]
+        assert ctx.rt.scope_depth == 0
+
+
 @clause("TEAM-ONESHOT-2")
 def test_a_forgotten_worker_leaves_no_thread(impl: Any) -> None:
     if not os.path.isdir("/proc/self/task"):
