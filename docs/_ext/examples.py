@@ -7,6 +7,10 @@ collected is an error.
 
 The specification and the docstrings take ``np`` and ``fucina`` for granted.  Any other page begins with nothing and has
 to import what it uses, for that is where its readers begin.
+
+What a name holds may be the system's and no answer of the library: an open file, a folder, a process that has ended,
+the words of a message.  A comment on the page, ``.. not compared: file, folder``, leaves such names out of the
+comparison; everything else about their examples is as for all.
 """
 
 from __future__ import annotations
@@ -41,6 +45,7 @@ OPEN_TO_ALL = {"errata", "crosswalk"}  # chapters without clauses
 ROOT = Path(__file__).resolve().parents[2]
 SPEC = ROOT / "spec" / "text"
 PRODUCTION_IMPORT = "import fucina.fast as fucina"
+NOT_COMPARED = re.compile(r"^\.\. not compared: (.+)$", re.MULTILINE)
 RST, MARKDOWN, PYTHON = ("*.rst",), ("*.md",), ("*.py",)
 PARSERS: dict[tuple[str, ...], tuple[Parser, ...]] = {
     RST: (rest.DocTestParser(doctest.ELLIPSIS), rest.PythonCodeBlockParser()),
@@ -109,6 +114,11 @@ def _alone(module: str) -> Callable[[Evaluator, Example], str | None]:
     return run
 
 
+def _left_out(text: str) -> set[str]:
+    """Return the names that a page's comments leave out of the comparison."""
+    return {name for names in NOT_COMPARED.findall(text) for name in names.split(", ")}
+
+
 def _lockstep(evaluate: Evaluator, example: Example) -> str | None:
     if not all(_claimed(example, module) for module in IMPLEMENTATIONS):
         return None
@@ -118,7 +128,7 @@ def _lockstep(evaluate: Evaluator, example: Example) -> str | None:
         if complaint := _on(evaluate, example, module, spaces[module]):
             return complaint
     one, other = (spaces[module] for module in IMPLEMENTATIONS)
-    for name in sorted((one.keys() | other.keys()) - {"fucina", "__builtins__"}):
+    for name in sorted((one.keys() | other.keys()) - {"fucina", "__builtins__"} - _left_out(example.document.text)):
         left, right = _bits(one.get(name)), _bits(other.get(name))
         if left != right:
             return f"{name} differs: {left!r} on {IMPLEMENTATIONS[0]}, {right!r} on {IMPLEMENTATIONS[1]}"
@@ -161,9 +171,24 @@ def _blocks(path: Path) -> int:
     return prompts + (len(re.findall(fences, text, re.MULTILINE)) if fences else 0)
 
 
+def _pages(session: pytest.Session) -> set[Path]:
+    """Return the documents that were asked for and have examples."""
+    kinds = {pattern.lstrip("*") for patterns in PARSERS for pattern in patterns}
+    asked = [session.config.invocation_params.dir / argument for argument in session.config.args]
+    found = {path for place in asked for path in ([place] if place.is_file() else place.rglob("*"))}
+    found = {path.resolve() for path in found if path.suffix in kinds and "_build" not in path.parts}
+    return {path for path in found - {Path(__file__).resolve()} if _blocks(path)}
+
+
 def pytest_collection_finish(session: pytest.Session) -> None:
-    """Hold the number of collected examples to the number of blocks on the pages."""
-    collected = Counter(item.path for item in session.items)
-    for path, count in collected.items():
-        if count != 3 * _blocks(path):
-            raise pytest.UsageError(f"{path}: {_blocks(path)} examples on the page, {count} collected in three runs")
+    """Hold the number of collected examples to that of the blocks on the pages, also where none was collected."""
+    collected = Counter(item.path.resolve() for item in session.items)
+    for path in sorted(collected.keys() | _pages(session)):
+        if collected[path] != 3 * _blocks(path):
+            raise pytest.UsageError(
+                f"{path}: {_blocks(path)} examples on the page, {collected[path]} collected in three runs"
+            )
+        text = path.read_text(encoding="utf-8")
+        for name in _left_out(text):
+            if not re.search(rf"\b{name}\b", NOT_COMPARED.sub("", text)):
+                raise pytest.UsageError(f"{path}: {name} is left out of the comparison and stands nowhere")
