@@ -22,6 +22,7 @@ extensions = [
     "chart",
     "clause_lines",
     "commands",
+    "complete",
     "markdown",
     "memory_records",
     "messages",

@@ -225,7 +225,7 @@ class Access(Views):
 
         Parameters
         ----------
-        other : tensor
+        other : RawTensor
             Contiguous, apart from this one in memory, or exactly this one's elements.
 
         Raises
