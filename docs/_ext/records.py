@@ -12,9 +12,11 @@ from pathlib import Path
 from typing import Any, ClassVar, TypeAlias
 
 from docutils import nodes
+from docutils.parsers.rst import directives
 from sphinx import addnodes
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
+from sphinx.util.typing import OptionSpec
 
 RECORDS = Path(__file__).parents[1] / "records"
 
@@ -82,6 +84,18 @@ def render(caption: str, header: Sequence[str], rows: Iterable[Sequence[Cell]], 
     for row in rows:
         body += _line(row)
     return table
+
+
+def folded(node: nodes.Node) -> list[nodes.Node]:
+    """Return a table inside of an element that opens at a click or a key, with its caption to click at."""
+    if not isinstance(node, nodes.table):
+        return [node]
+    rows = len(list(node.findall(nodes.row))) - 1
+    caption = node.next_node(nodes.title)
+    assert caption is not None
+    head = f"<details class='folded'><summary>{caption.astext()}: {rows} rows</summary>"
+    node.remove(caption)
+    return [nodes.raw("", head, format="html"), node, nodes.raw("", "</details>", format="html")]
 
 
 def _line(cells: Sequence[Cell]) -> nodes.row:
@@ -255,10 +269,19 @@ def named_goals(data: Any) -> set[str]:
 
 
 class Speed(Record):
-    """``.. speed-table:: KIND`` - ratios to the peers; KIND is ``goals`` (rows with a goal) or ``casts``."""
+    """``.. speed-table:: KIND`` - ratios to the peers; KIND is ``goals`` (rows with a goal) or ``casts``.
+
+    With the option ``folded`` each table is folded away under its caption.
+    """
 
     file = "bench.json"
     required_arguments = 1
+    option_spec: ClassVar[OptionSpec] = {"folded": directives.flag}
+
+    def run(self) -> list[nodes.Node]:
+        """Return the nodes of the directive."""
+        found = super().run()
+        return [made for node in found for made in (folded(node) if "folded" in self.options else [node])]
 
     def _facts(self, data: Any) -> str:
         machine = data["machine"]
@@ -320,7 +343,8 @@ class Behind(Record):
 
     def _tables(self, data: Any) -> Iterable[Table]:
         header = ["work", "values", "fastest", "ours, ns per value", "its", "ours over its"]
-        yield "Rows in which a peer is faster", header, self._lines(data)
+        if lines := self._lines(data):
+            yield "Rows in which a peer is faster", header, lines
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
