@@ -6,9 +6,13 @@ has no short form, its type has to be named.
 
 from __future__ import annotations
 
+import ast
+import copy
 import importlib
 import re
+import threading
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -50,6 +54,118 @@ def with_ones(impl: Any, use: Callable[[Any, Any], object]) -> None:
     """Call with a context and a tensor of ones, axis d."""
     with impl.ExecContext() as ctx, impl.Tensor("d").ones(ctx, (2,)) as x:
         use(ctx, x)
+
+
+def ended(impl: Any) -> None:
+    """Use a tensor that was given back."""
+    made = tensor(impl)
+    made.deinit()
+    made.data_const()
+
+
+def outlived(ctx: Any, x: Any) -> None:
+    """Use a result after its scope."""
+    with ctx.exec_scope():
+        kept = x.scale(ctx, 2.0)
+    kept.data_const()
+
+
+def released(impl: Any) -> None:
+    """Give a reference back twice."""
+    buffer = impl.internal.storage_mod.Buffer.create(4)
+    buffer.release()
+    buffer.release()
+
+
+def crossed(ctx: Any) -> None:
+    """Close the outer of two scopes."""
+    with ctx.exec_scope() as outer, ctx.exec_scope():
+        ctx.close_exec_scope(outer)
+
+
+def taken(ctx: Any, x: Any) -> None:
+    """Consume what a scope owns."""
+    with ctx.exec_scope():
+        x.scale(ctx, 2.0).take_scale_no_grad(ctx, 2.0)
+
+
+def tracked(impl: Any, ctx: Any) -> None:
+    """Consume what tracks gradients."""
+    with impl.Tensor("d").variable_from_slice(ctx, (2,), [1, 2]) as w:
+        w.take_scale_no_grad(ctx, 2.0)
+
+
+def overwritten(impl: Any, ctx: Any) -> None:
+    """Write to a value that backward needs."""
+    with ctx.exec_scope(), impl.Tensor("d").variable_from_slice(ctx, (2,), [1, 2]) as w:
+        loss = w.mul(ctx, w).sum_all(ctx)
+        w.data()[0] = 7
+        loss.backward(ctx)
+
+
+def leaked(impl: Any) -> None:
+    """Close a context with a tensor out."""
+    ctx = impl.ExecContext()
+    kept = ctx.zeros((2, 3))
+    try:
+        ctx.deinit()
+    finally:
+        kept.deinit()
+
+
+def starved(impl: Any) -> None:
+    """Ask for memory that there is not."""
+    impl.internal.fail_allocation(1)
+    try:
+        tensor(impl)
+    finally:
+        impl.internal.fail_allocation(None)
+
+
+def divided(impl: Any, ctx: Any) -> None:
+    """Divide integers by zero, raw ones."""
+    with ctx.from_slice((2,), [1, 0], DType.i32) as x:
+        ctx.div(x, x)
+
+
+def divided_by_tag(impl: Any, ctx: Any) -> None:
+    """Divide integers by zero, with tags."""
+    with impl.Tensor("d", dtype=DType.i32).from_slice(ctx, (2,), [1, 0]) as x:
+        x.div(ctx, x)
+
+
+def huge(impl: Any) -> None:
+    """Encode numbers whose sums overflow."""
+    values = np.zeros(256, np.float32)
+    impl.rng.gaussian_fill(1, values, 1e25)
+    impl.quant.quantize(DType.iq2_s, values)
+
+
+def busy(impl: Any) -> None:
+    """Give a worker a second task."""
+    with impl.thread_mod.OneShotWorker() as worker:
+        worker.start(lambda: None)
+        worker.start(lambda: None)
+
+
+def chained(impl: Any) -> None:
+    """Leave a task of a chain behind."""
+    with impl.thread_mod.Pool(max_workers=1) as pool:
+        pool.parallel_chained(["a", "b"], 1, lambda task, chain: None)
+
+
+def elsewhere(impl: Any) -> None:
+    """Ask a probe on another thread."""
+    with impl.fpenv.probe() as probe, ThreadPoolExecutor(1) as threads:
+        threads.submit(probe.sample).result()
+
+
+def upward(impl: Any, check: Callable[[], object]) -> None:
+    """Check while rounding upward."""
+    fpenv = impl.fpenv
+    with fpenv.guard():
+        fpenv.set(fpenv.Environment(fpenv.RoundingMode.upward, fpenv.UnderflowMode.gradual))
+        check()
 
 
 F4 = np.zeros(4, np.float32)
@@ -233,6 +349,33 @@ ROWS = {
     "backward of a constant": Row(
         lambda m: with_ones(m, lambda ctx, x: x.sum_all(ctx).backward(ctx)), "AUTOGRAD-BACK-1", ("Tensor()",)
     ),
+    # -- what something is in no state for: the thing is named
+    "after deinit": Row(ended, "TENSOR-LIFE-1", ("(2, 3)", "deinited")),
+    "after its scope": Row(lambda m: with_ones(m, outlived), "SCOPE-AFTER-1", ('Tensor("d")', "scope")),
+    "released twice": Row(released, "STORAGE-REF-1", ("BufferOf", "refs=0")),
+    "the outer scope": Row(lambda m: within(m, crossed), "SCOPE-MARK-1", ("2", "ExecScope")),
+    "no scope": Row(
+        lambda m: within(m, lambda ctx: ctx.reserve_scope_slot()), "SCOPE-RESERVE-1", ("exec scope", "open")
+    ),
+    "taken from a scope": Row(lambda m: with_ones(m, taken), "POLICY-TAKE-1", ('Tensor("d")', "(2,)")),
+    "taken with gradients": Row(
+        lambda m: within(m, lambda ctx: tracked(m, ctx)), "POLICY-TAKE-1", ('Tensor("d")', "(2,)", "tracks")
+    ),
+    "overwritten": Row(lambda m: within(m, lambda ctx: overwritten(m, ctx)), "AUTOGRAD-SAVED-1", ("(2,)",)),
+    "leaked": Row(leaked, "POOL-LEAK-1", ("1", "f32", "(2, 3)")),
+    "copied": Row(lambda m: copy.copy(tensor(m)), "TENSOR-LIFE-2", ("raw tensor",)),
+    "no memory": Row(starved, "STORAGE-CREATE-1", ("24 bytes",)),
+    "b, a zero": Row(lambda m: within(m, lambda ctx: divided(m, ctx)), "CONTEXT-ARITH-2", ("b",)),
+    "other, a zero": Row(lambda m: within(m, lambda ctx: divided_by_tag(m, ctx)), "POLICY-ARITH-1", ("other",)),
+    "values, too large": Row(huge, "BLOCK-REJECT-1", ("iq2_s", "[0]")),
+    "read-only, for an old consumer": Row(
+        lambda m: m.internal.RawTensor.from_borrowed_const_slice((4,), F4).__dlpack__(), "TENSOR-DLPACK-1", ("(4,)",)
+    ),
+    "a busy worker": Row(busy, "TEAM-ONESHOT-2", ("worker",)),
+    "a task of a chain": Row(chained, "TEAM-CHAIN-2", ("1",)),
+    "a probe elsewhere": Row(elsewhere, "FPENV-THREAD-1", ("Probe", str(threading.get_ident()))),
+    "not the default": Row(lambda m: upward(m, m.fpenv.assert_default), "FPENV-ASSERT-1", ("upward",)),
+    "not as recorded": Row(lambda m: upward(m, m.fpenv.Record.begin().check), "FPENV-RECORD-2", ("upward",)),
 }
 
 
@@ -249,8 +392,44 @@ def test_a_message_names_clause_argument_and_value(module: str, name: str) -> No
         assert re.search(rf"(?<!\w){re.escape(word)}(?!\w)", message), f"{word} is not in: {message}"
 
 
+def raised(row: Row) -> str:
+    """Return the class of the error of a row."""
+    try:
+        row.call(importlib.import_module("fucina.fast"))
+    except errors.FucinaError as error:
+        return type(error).__name__
+    return "nothing"
+
+
+def test_every_error_has_a_row() -> None:
+    """All but the one that needs a process of its own; the page shows it."""
+    assert {raised(row) for row in ROWS.values()} == set(errors.__all__) - {
+        "FucinaError",
+        "TensorError",
+        "ForkedInTask",
+    }
+
+
+@pytest.mark.parametrize("portion", ["fast", "reference"])
+def test_whatever_is_raised_names_a_clause(portion: str) -> None:
+    """Read in the source: paths that no row walks are held to it too."""
+    (place,) = importlib.import_module(f"fucina.{portion}").__path__
+    seen, without = 0, []
+    for path in sorted(Path(place).rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in errors.__all__:
+                seen += 1
+                if not any(argument.arg == "clause" for argument in node.keywords):
+                    without.append(f"{path.name}:{node.lineno}")
+    assert seen > 200
+    assert not without
+
+
 def test_the_page_shows_every_error() -> None:
-    text = PAGE.read_text(encoding="utf-8")
-    shown = re.findall(r"^(\w+)\n\^+$", text, re.MULTILINE)
-    assert sorted(shown) == sorted(set(errors.__all__) - {"FucinaError", "TensorError"})
-    assert text.count("*Fix:*") == len(shown)
+    """A section an error: a message of that error itself, and what to do."""
+    _, *parts = re.split(r"^(\w+)\n\^+$", PAGE.read_text(encoding="utf-8"), flags=re.MULTILINE)
+    sections = dict(zip(parts[::2], parts[1::2], strict=True))
+    assert sorted(sections) == sorted(set(errors.__all__) - {"FucinaError", "TensorError"})
+    for name, section in sections.items():
+        assert re.search(rf"^fucina\.spec\.errors\.{name}: ", section, re.MULTILINE), name
+        assert section.count("*Fix:*") == 1, name

@@ -1,8 +1,8 @@
 """What the pages of the guide show: the messages of errors themselves, said by ``fucina.fast`` while the page is made.
 
 In the source the examples leave open what is no part of the contract (``...``), and are tested so on both
-implementations.  Here each of them is executed once more, and the message that it raises takes the place of the
-pattern.
+implementations.  Here each of them is executed once more, and the message that it raises, or prints, takes the place of
+the pattern.
 """
 
 from __future__ import annotations
@@ -24,31 +24,34 @@ THREAD = re.compile(r"(?<=thread )\d+|(?<=began it \()\d+")
 """The number that the system gave a thread: no page is to differ from build to build."""
 
 
-def _ran(source: str, space: dict[str, Any], name: str) -> str | None:
-    """Run an example as the console would; return what it raised, in words."""
+def _ran(source: str, space: dict[str, Any], name: str) -> tuple[str | None, str]:
+    """Run an example as the console would; return what it raised, in words, and what it printed."""
+    printed = io.StringIO()
     try:
-        with contextlib.redirect_stdout(io.StringIO()):
+        with contextlib.redirect_stdout(printed):
             exec(compile(source, name, "single"), space)
     except Exception as error:
-        return THREAD.sub("…", traceback.format_exception_only(error)[0].strip())
-    return None
+        return THREAD.sub("…", traceback.format_exception_only(error)[0].strip()), printed.getvalue()
+    return None, printed.getvalue()
 
 
 def _open(block: nodes.Node) -> bool:
-    """Whether an example leaves the words of a message open."""
+    """Whether an example leaves words open."""
     wanted = doctest.DocTestParser().get_examples(block.astext()) if isinstance(block, nodes.doctest_block) else ()
-    return any(example.exc_msg and "..." in example.exc_msg for example in wanted)
+    return any("..." in (example.exc_msg or example.want) for example in wanted)
 
 
 def _filled(block: nodes.doctest_block, space: dict[str, Any], page: str) -> None:
     lines = block.astext().splitlines()
     for example in doctest.DocTestParser().get_examples(block.astext()):
-        said = _ran(example.source, space, page)
+        said, printed = _ran(example.source, space, page)
         if (said is None) != (example.exc_msg is None):
             raise ValueError(f"{page}: {example.source!r} raised {said}")
         if said and example.exc_msg:
             place = lines.index(example.exc_msg.strip(), example.lineno)
             lines[place] = said
+        elif "..." in example.want and example.want.count("\n") == printed.count("\n") == 1:
+            lines[lines.index(example.want.strip(), example.lineno)] = printed.strip()
     text = "\n".join(lines)
     block.rawsource = text
     block.children = []

@@ -248,8 +248,9 @@ class Operations(Views):
     def _require_takable(self, other: Tensor, clause: str) -> None:
         if self.scope_owned:
             raise ActiveExecScopeUnsupported(f"a scope owns {self!r}, so it cannot be consumed", clause=clause)
-        if self._node is not None or other._node is not None:
-            raise GradientsTracked("a consuming operation takes tensors that track no gradients", clause=clause)
+        for taking in (self, other):
+            if taking._node is not None:
+                raise GradientsTracked(f"{taking!r} tracks gradients, consuming has none", clause=clause)
 
 
 def _taken(x: Operations, ctx: Any, compute: Any) -> Tensor:
