@@ -207,6 +207,25 @@ def test_closed_standard_output(house: House) -> None:
     assert (house.folder / "out" / "report.json").is_file()
 
 
+def test_it_speaks_before_the_tests_are_collected(house: House) -> None:
+    said = house.check().out.splitlines()
+    assert said[:2] == ["collecting the tests", "1 check of 1 clause on 1 target"]
+
+
+def test_a_reader_that_has_seen_enough(house: House) -> None:
+    assert house.check().code == 0
+    request = ("--impl", "third", "--suite", "suite", "--filter", "RNG-AT-1")
+    program = (
+        "import os, subprocess, sys\n"
+        "reading, writing = os.pipe()\n"
+        "os.close(reading)\n"
+        "command = [sys.executable, '-m', 'fucina.conformance', *sys.argv[1:]]\n"
+        "sys.exit(subprocess.run(command, stdout=writing).returncode)\n"
+    )
+    ended = house.python("-c", program, *request)
+    assert (ended.code, ended.err) == (1, "")
+
+
 def test_help_explains_itself(house: House) -> None:
     ended = house.run("--help")
     assert ended.code == 0

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 
+import pytest
 from rich.console import Console
 from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
@@ -37,10 +39,16 @@ class Bar(Listener):
         self._task: TaskID | None = None
         self._bad = 0
 
-    def planned(self, run: Run) -> None:
-        """Start the bar."""
-        self._task = self._bar.add_task("starting", total=len(run.checks), bad="")
+    def pytest_configure(self, config: pytest.Config) -> None:
+        """Start the bar: to collect the tests takes some seconds already."""
+        super().pytest_configure(config)
+        self._task = self._bar.add_task("collecting the tests", total=None, bad="")
         self._bar.start()
+
+    def planned(self, run: Run) -> None:
+        """Say how much there is to do."""
+        if self._task is not None:
+            self._bar.update(self._task, total=len(run.checks), description="starting")
 
     def checked(self, run: Run, check: Check) -> None:
         """Move on by one."""
@@ -64,6 +72,12 @@ class Lines(Listener):
         self._done = self._bad = self._tenths = 0
         self._last = time.monotonic()
 
+    def pytest_configure(self, config: pytest.Config) -> None:
+        """Say a word: to collect the tests takes some seconds already."""
+        super().pytest_configure(config)
+        with contextlib.suppress(pytest.exit.Exception):  # too early to end; the next word will
+            self._say("collecting the tests")
+
     def planned(self, run: Run) -> None:
         """Say how much there is to do."""
         clauses = _counted(len(run.clauses), "clause")
@@ -80,8 +94,11 @@ class Lines(Listener):
 
     def _say(self, text: str) -> None:
         self._last = time.monotonic()
-        self._console.print(text, markup=False, highlight=False, soft_wrap=True)
-        self._console.file.flush()
+        try:
+            self._console.print(text, markup=False, highlight=False, soft_wrap=True)
+            self._console.file.flush()
+        except (SystemExit, BrokenPipeError):  # rich makes the first of the second; `head` has seen enough
+            pytest.exit("nobody reads the output any more", returncode=1)
 
 
 def progress_for(console: Console) -> Listener:
