@@ -44,6 +44,7 @@ def curves() -> list[dict[str, Any]]:
     counts = np.bincount(place, minlength=len(EDGES) + 1)
     found = []
     for dtype in FORMATS:
+        print(dtype.name, flush=True)
         errors = (there_and_back(dtype, values).astype(np.float64) - wide) / DEVIATION
         sums = np.bincount(place, errors**2, minlength=len(EDGES) + 1)
         points = [

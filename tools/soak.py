@@ -15,13 +15,17 @@ __all__ = ["main"]
 def main() -> int:
     """Soak, and say how many runs there were."""
     program, minutes = sys.argv[1], float(sys.argv[2])
-    end, runs = time.monotonic() + minutes * 60, 0
+    start = told = time.monotonic()
+    end, runs = start + minutes * 60, 0
     while time.monotonic() < end or not runs:
         done = subprocess.run([program], capture_output=True, text=True, timeout=600)
         runs += 1
         if done.returncode:
             print(f"run {runs} ended with {done.returncode}:\n{done.stdout}{done.stderr}")
             return 1
+        if time.monotonic() - told >= 30:
+            told = time.monotonic()
+            print(f"{(told - start) / 60:.1f} of {minutes:g} minutes, {runs} runs", flush=True)
     print(f"{runs} runs in {minutes:g} minutes, none failed")
     return 0
 

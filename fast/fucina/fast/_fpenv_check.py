@@ -169,6 +169,8 @@ def _import_each(watch: Watch, names: Sequence[str]) -> tuple[list[dict[str, Any
     for name in names:
         already = name in sys.modules
         had = len(watch.changes)
+        if sys.stderr is not None and sys.stderr.isatty():  # an import may take long; a pipe gets the report alone
+            print(f"importing {name}", file=sys.stderr, flush=True)
         try:
             watch.within(name, None, lambda name=name: importlib.import_module(name))  # type: ignore[misc]
         except (Exception, SystemExit) as error:
