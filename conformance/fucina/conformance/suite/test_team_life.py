@@ -474,14 +474,16 @@ def test_a_fork_inside_a_chain(impl: Any, lost: bool) -> None:
         + """
 from fucina.spec.errors import ForkedInTask
 pool, children, ran, inside = fucina.thread_mod.Pool(1), [], [], threading.Event()
-me, done = threading.get_ident(), threading.Event()
+me, begun, done = threading.get_ident(), threading.Event(), threading.Event()
 def work(task, chain):
     ran.append(task)
     if threading.get_ident() != me:
         inside.set()
+        begun.wait(20)  # or it could run both
         if lost: time.sleep(0.3)
         done.set()
     elif not children:
+        begun.set()
         inside.wait(20)
         if not lost:
             done.wait(20)
