@@ -11,6 +11,10 @@ from sphinx.application import Sphinx
 MEBIBYTE = 1 << 20
 
 
+def _microseconds(ns: float) -> str:
+    return f"{ns / 1000:,.0f}" if ns >= 1e6 else f"{ns / 1000:.4g}"
+
+
 class FacadeSpeed(Speed):
     """``.. facade-speed-table::`` - tensors with tags beside numpy, its BLAS and torch."""
 
@@ -23,7 +27,7 @@ class FacadeSpeed(Speed):
         yield self.caption, header, [line for row in data["rows"] for line in self._lines(row)]
 
     def _lines(self, row: Any) -> Iterable[Sequence[Cell]]:
-        times = {c["label"]: f"{c['ns_per_item'] * row['n'] / 1000:.4g}" for c in row["contestants"]}
+        times = {c["label"]: _microseconds(c["ns_per_item"] * row["n"]) for c in row["contestants"]}
         ours, share = times["fucina.fast"], f"{row['of_memcpy']:.2f}" if "of_memcpy" in row else ""
         for goal in row["goals"]:
             if "ns_per_item" in goal:
@@ -33,7 +37,7 @@ class FacadeSpeed(Speed):
                 ratio = f"{goal['ratio']:.3f}"
                 yield [
                     *(row["name"], ours, goal["rival"], times[goal["rival"]]),
-                    *(ratio if goal["met"] else missed(ratio), f"{goal['spread']:.3f}", f"{goal['goal']:g}", share),
+                    *(ratio if goal["met"] else missed(ratio), f"{goal['spread']:.3f}", f"{goal['goal']:.3g}", share),
                 ]
 
 
