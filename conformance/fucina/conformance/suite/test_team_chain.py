@@ -207,7 +207,7 @@ def test_the_end_while_another_thread_waits(impl: Any) -> None:
     worker.start(lambda: release.wait(PATIENCE))
     waiter = threading.Thread(target=lambda: found.append(worker.wait()))
     waiter.start()
-    time.sleep(0.1)
+    time.sleep(0.5)  # until it waits, on a machine with more to do
     assert_raises(ConcurrentUse, "TEAM-ONESHOT-2", worker.deinit)
     assert_raises(ConcurrentUse, "TEAM-ONESHOT-2", lambda: worker.start(int))
     release.set()

@@ -480,14 +480,14 @@ def work(task, chain):
     if threading.get_ident() != me:
         inside.set()
         begun.wait(20)  # or it could run both
-        if lost: time.sleep(0.3)
+        if lost: time.sleep(1)
         done.set()
     elif not children:
         begun.set()
         inside.wait(20)
         if not lost:
             done.wait(20)
-            time.sleep(0.1)
+            time.sleep(0.5)  # for the task to be noted as done, on a machine with more to do
         children.append(os.fork())
         if children[0] == 0: chain.enqueue(2)
         else: chain.enqueue(2)
@@ -551,7 +551,7 @@ kinds = fucina.thread_mod
 pool, group, begun, ran = kinds.Pool(1), kinds.WaitGroup(), threading.Event(), []
 def slow():
     begun.set()
-    time.sleep(0.2)
+    time.sleep(1)
     ran.append("slow")
 pool.spawn_wg(group, slow)
 pool.spawn_wg(group, ran.append, "next")
