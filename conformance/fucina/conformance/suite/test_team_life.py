@@ -432,38 +432,6 @@ print(all_gone(), sorted(ran) == list(range(30)))
     assert program(impl, text).split() == ["True", "True"]
 
 
-@clause("TEAM-ONESHOT-2", "TEAM-SIGNAL-1")
-def test_an_interrupt_loses_no_worker(impl: Any) -> None:
-    if not hasattr(os, "fork"):
-        pytest.skip("signals of this system are other ones")
-    text = (
-        MEETING
-        + """
-import signal
-def handler(number, frame):
-    raise KeyboardInterrupt
-signal.signal(signal.SIGALRM, handler)
-for i in range(400):
-    worker = fucina.thread_mod.OneShotWorker()
-    try:
-        signal.setitimer(signal.ITIMER_REAL, 2e-5 + 7e-7 * i)
-        while True:
-            worker.start(int)
-            worker.wait()
-    except KeyboardInterrupt:
-        pass
-    worker.wait()
-    worker.start(lambda: 5)
-    assert worker.wait() == 5
-    worker.deinit()
-print("ran")
-"""
-    )
-    if "fast" not in impl.__name__:
-        pytest.skip("threading.Thread.start can be interrupted")
-    assert program(impl, text).strip() == "ran"
-
-
 @forks
 @clause("TEAM-FORK-2")
 @pytest.mark.parametrize("lost", [True, False])
