@@ -4,13 +4,13 @@
  */
 #include "python/operations.h"
 #include "python/nodes.h"
-#include "python/pass_on.h"
 #include "storage/memory.h"
 #include "core/fault.h"
 #include "ops/ops.h"
 #include <string.h>
 
-static PyObject *slow_names[5], *slow_sum_all, *slow_add_scalar, *slow_dot, *slow_grad, *rt_name, *scopes_name, *entries_name, *nothing;
+static PyObject *slow_add, *slow_sub, *slow_mul, *slow_div, *slow_scale, *slow_add_scalar, *slow_sum_all, *slow_dot, *slow_grad;
+static PyObject *rt_name, *scopes_name, *entries_name, *nothing;
 /* What the Python layer knows: the formulas of add sub mul div scale sum dot add_scalar to narrow, and the type of scalars of f32. */
 static PyObject *formulas, *scalar_type;
 /* And what it has found out about pairs of types: (type, type): (type of their dot, axis of the first, axis of the second); and
@@ -95,7 +95,7 @@ PyObject *fh_noted(PyObject *result, int operation, const struct fh_side *a, con
     return result;
 }
 
-static int can_track(const fh_facade *f) { return formulas && f->t.dtype >= FC_f16 && f->t.dtype <= FC_f32; }
+static int can_track(const fh_facade *f) { return formulas && fh_is_trackable(f->t.dtype); }
 static int have_one_shape(const fh_tensor *a, const fh_tensor *b) {
     return a->rank == b->rank && !memcmp(a->shape, b->shape, a->rank * sizeof *a->shape);
 }
@@ -201,34 +201,8 @@ static PyObject *plain_dot(fh_context *ctx, PyObject *self, PyObject *other) {
     return fh_noted(result, FH_DOT, &(struct fh_side){a, &a->t}, &(struct fh_side){b, &b->t}, constants);
 }
 
-static PyObject *quick(PyObject *self, int operation, PyObject *const *args) {
-    fh_context *ctx = (fh_context *)args[0];
-    if (!fh_context_enter(ctx)) return NULL;
-    PyObject *result = fh_adopted(ctx, plain(ctx, self, operation, operation == FH_SUM ? NULL : args[1]));
-    fh_context_leave(ctx);
-    return result;
-}
-
-static PyObject *operate(PyObject *self, int operation, PyObject *const *args, Py_ssize_t count, PyObject *names) {
-    if (count == (operation == FH_SUM ? 1 : 2) && !names && fh_is_context(args[0])) {
-        PyObject *result = quick(self, operation, args);
-        if (result || PyErr_Occurred()) return result;
-    }
-    PyObject *slow = operation == FH_SUM ? slow_sum_all : operation == FH_ADD_SCALAR ? slow_add_scalar : slow_names[operation];
-    return pass_on_to_method(self, slow, args, count, names);
-}
-
-/* Clause: POLICY-FH_DOT-1 */
-FH_OPERATION(dot) {
-    if (count == 2 && !names && fh_is_context(args[0])) {
-        fh_context *ctx = (fh_context *)args[0];
-        if (!fh_context_enter(ctx)) return NULL;
-        PyObject *result = fh_adopted(ctx, plain_dot(ctx, self, args[1]));
-        fh_context_leave(ctx);
-        if (result || PyErr_Occurred()) return result;
-    }
-    return pass_on_to_method(self, slow_dot, args, count, names);
-}
+/* Clause: POLICY-DOT-1 */
+FH_PLAIN(dot, 1, plain_dot(ctx, self, args[1]), slow_dot)
 
 /* Clause: AUTOGRAD-GRAD-1 */
 FH_OPERATION(grad) {
@@ -301,15 +275,13 @@ static PyObject *knows_alignment(PyObject *module, PyObject *args) {
 }
 
 /* Clauses: POLICY-ARITH-1, POLICY-TAGS-1, POLICY-SCALAR-1 */
-#define OPERATION(name, operation) \
-    FH_OPERATION(name) { return operate(self, operation, args, count, names); }
-OPERATION(add, FC_ADD)
-OPERATION(sub, FC_SUB)
-OPERATION(mul, FC_MUL)
-OPERATION(div, FC_DIV)
-OPERATION(scale, FH_SCALE)
-OPERATION(sum_all, FH_SUM)
-OPERATION(add_scalar, FH_ADD_SCALAR)
+FH_PLAIN(add, 1, plain(ctx, self, FC_ADD, args[1]), slow_add)
+FH_PLAIN(sub, 1, plain(ctx, self, FC_SUB, args[1]), slow_sub)
+FH_PLAIN(mul, 1, plain(ctx, self, FC_MUL, args[1]), slow_mul)
+FH_PLAIN(div, 1, plain(ctx, self, FC_DIV, args[1]), slow_div)
+FH_PLAIN(scale, 1, plain(ctx, self, FH_SCALE, args[1]), slow_scale)
+FH_PLAIN(add_scalar, 1, plain(ctx, self, FH_ADD_SCALAR, args[1]), slow_add_scalar)
+FH_PLAIN(sum_all, 0, plain(ctx, self, FH_SUM, NULL), slow_sum_all)
 
 static PyMethodDef functions[] = {
     {"facade_knows", knows, METH_VARARGS, NULL},
@@ -319,16 +291,16 @@ static PyMethodDef functions[] = {
 };
 
 int fh_add_operations(PyObject *module) {
-    static const char *const names[5] = {"_add", "_sub", "_mul", "_div", "_scale"};
-    for (int k = 0; k < 5; k++) slow_names[k] = PyUnicode_InternFromString(names[k]);
-    slow_sum_all = PyUnicode_InternFromString("_sum_all");
-    slow_add_scalar = PyUnicode_InternFromString("_add_scalar");
-    slow_dot = PyUnicode_InternFromString("_dot");
-    slow_grad = PyUnicode_InternFromString("_grad");
-    rt_name = PyUnicode_InternFromString("_rt");
-    scopes_name = PyUnicode_InternFromString("scopes");
-    entries_name = PyUnicode_InternFromString("_entries");
-    nothing = PyTuple_New(0);
-    if (!slow_names[4] || !slow_sum_all || !slow_add_scalar || !slow_dot || !slow_grad || !rt_name || !scopes_name || !entries_name || !nothing) return -1;
+    static const struct {
+        PyObject **place;
+        const char *name;
+    } names[] = {
+        {&slow_add, "_add"}, {&slow_sub, "_sub"}, {&slow_mul, "_mul"}, {&slow_div, "_div"}, {&slow_scale, "_scale"},
+        {&slow_add_scalar, "_add_scalar"}, {&slow_sum_all, "_sum_all"}, {&slow_dot, "_dot"}, {&slow_grad, "_grad"},
+        {&rt_name, "_rt"}, {&scopes_name, "scopes"}, {&entries_name, "_entries"},
+    };
+    for (size_t k = 0; k < sizeof names / sizeof *names; k++)
+        if (!(*names[k].place = PyUnicode_InternFromString(names[k].name))) return -1;
+    if (!(nothing = PyTuple_New(0))) return -1;
     return PyModule_AddFunctions(module, functions) || fh_add_singles(module) ? -1 : 0;
 }

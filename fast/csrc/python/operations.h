@@ -2,6 +2,7 @@
 #ifndef FC_PYTHON_OPERATIONS_H
 #define FC_PYTHON_OPERATIONS_H
 #include "python/contexts.h"
+#include "python/pass_on.h"
 
 #define FH_OPERATION(name) PyObject *fh_op_##name(PyObject *self, PyObject *const *args, Py_ssize_t count, PyObject *names)
 FH_OPERATION(add);
@@ -27,12 +28,24 @@ struct fh_side {
 };
 /* Give a result its node, with constants that are stolen; NULL with an exception, and then it has ended. */
 PyObject *fh_noted(PyObject *result, int operation, const struct fh_side *a, const struct fh_side *b, PyObject *constants);
-/* Whether the result of one operand tracks (clause AUTOGRAD-TRACK-1). */
-static inline int fh_tracks(const fh_context *ctx, const fh_facade *x, int dtype) {
-    return x->node && !ctx->untracked && dtype >= FC_f16 && dtype <= FC_f32;
-}
+/* Whether a dtype tracks gradients, and whether the result of one operand does (clause AUTOGRAD-TRACK-1). */
+static inline int fh_is_trackable(int dtype) { return dtype >= FC_f16 && dtype <= FC_f32; }
+static inline int fh_tracks(const fh_context *ctx, const fh_facade *x, int dtype) { return x->node && !ctx->untracked && fh_is_trackable(dtype); }
 /* A result under an open scope is adopted where it is of f32 or has a node (clause FACADE-OWN-2). */
 PyObject *fh_adopted(fh_context *ctx, PyObject *result);
+/* A method of so many arguments after the context: `made` in it, adopted; what is not plain goes to the Python method called
+   `slow`. */
+#define FH_PLAIN(name, arguments, made, slow)                               \
+    FH_OPERATION(name) {                                                    \
+        if (count == (arguments) + 1 && !names && fh_is_context(args[0])) { \
+            fh_context *ctx = (fh_context *)args[0];                        \
+            if (!fh_context_enter(ctx)) return NULL;                        \
+            PyObject *result = fh_adopted(ctx, made);                       \
+            fh_context_leave(ctx);                                          \
+            if (result || PyErr_Occurred()) return result;                  \
+        }                                                                   \
+        return pass_on_to_method(self, slow, args, count, names);           \
+    }
 
 /* What is known about a pair of objects that hash as themselves, borrowed; NULL when they have not met, or with an exception. */
 PyObject *fh_known(PyObject *pairs, PyObject *first, PyObject *second);

@@ -3,7 +3,6 @@
  * it found out about a type and such an argument; whatever is not plain goes there, as in operations.c.
  */
 #include "python/operations.h"
-#include "python/pass_on.h"
 #include <string.h>
 
 /* (type, axis): (type of the sum, place of the axis); (type, dtype): (type of the result, dtype's number); (type, axis): place. */
@@ -72,21 +71,10 @@ static PyObject *plain_narrow(fh_context *ctx, PyObject *self, PyObject *const *
 
 /* -- the methods */
 
-#define SINGLE(name, arguments, result)                                     \
-    FH_OPERATION(name) {                                                    \
-        if (count == (arguments) + 1 && !names && fh_is_context(args[0])) { \
-            fh_context *ctx = (fh_context *)args[0];                        \
-            if (!fh_context_enter(ctx)) return NULL;                        \
-            PyObject *made = fh_adopted(ctx, result);                       \
-            fh_context_leave(ctx);                                          \
-            if (made || PyErr_Occurred()) return made;                      \
-        }                                                                   \
-        return pass_on_to_method(self, slow_##name, args, count, names);    \
-    }
 /* Clauses: POLICY-SUM-1, POLICY-TO-1, FACADE-VIEW-2 */
-SINGLE(sum, 1, plain_sum(ctx, self, args[1]))
-SINGLE(to, 1, plain_to(ctx, self, args[1]))
-SINGLE(narrow, 3, plain_narrow(ctx, self, args + 1))
+FH_PLAIN(sum, 1, plain_sum(ctx, self, args[1]), slow_sum)
+FH_PLAIN(to, 1, plain_to(ctx, self, args[1]), slow_to)
+FH_PLAIN(narrow, 3, plain_narrow(ctx, self, args + 1), slow_narrow)
 
 /* -- what the Python layer tells; once for a type and an argument */
 

@@ -310,16 +310,6 @@ def _seed(what: str, dtype: DType, seed: int, needed: DType = DType.f32) -> int:
     return u64("seed", seed)
 
 
-def _require_tags(kind: TensorType, its: Any, clause: str) -> None:
-    if not issubclass(its, handles.Facade):
-        return
-    same = its.rank + 1 == kind.rank and (its.rank == 0 or (its._names is None) is (kind._names is None))
-    if not same or (kind._names is not None and its.axis_tags != kind.axis_tags[:-1]):
-        raise InvalidTag(
-            f"the type must have the tags {its.axis_tags} of the indices and one more, got {kind!r}", clause=clause
-        )
-
-
 def _require_rank(kind: TensorType, rank: int) -> None:
     if kind.rank != rank:
         raise InvalidShape(f"the type must have {rank} axes, got {kind!r}", clause="FACADE-NEW-5")
