@@ -35,6 +35,14 @@ def ended(child):
     assert code == 0, code
 """
 
+# both processes came out with a code: the child's is waited for, the parent's is printed
+CHILD_AND_PARENT = """
+if not children[0]:
+    os._exit(code)
+ended(children[0])
+print("ran" if code == 0 else "raised in the parent")
+"""
+
 
 @clause("TEAM-END-1")
 @pytest.mark.parametrize("kind", ["Pool", "BarrierPool"])
@@ -186,11 +194,8 @@ try:
     code = 0 if children[0] else 1
 except ForkedInTask as error:
     code = 0 if not children[0] and "TEAM-FORK-2" in str(error) and meet(pool, 2) == 2 else 1
-if not children[0]:
-    os._exit(code)
-ended(children[0])
-print("ran" if code == 0 else "raised in the parent")
 """
+        + CHILD_AND_PARENT
     )
     assert program(impl, text).strip() == "ran"
 
@@ -465,11 +470,8 @@ try:
     code = 0 if whole and sorted(ran) == [0, 1, 2] and (children[0] or not lost) else 1
 except ForkedInTask as error:
     code = 0 if lost and not children[0] and "TEAM-FORK-2" in str(error) and 2 in ran and meet(pool, 2) == 2 else 1
-if not children[0]:
-    os._exit(code)
-ended(children[0])
-print("ran" if code == 0 else "raised in the parent")
 """
+        + CHILD_AND_PARENT
     )
     assert program(impl, text).strip() == "ran"
 
