@@ -198,34 +198,9 @@ def elsewhere(session: nox.Session) -> None:
 
 @nox.session
 def bench(session: nox.Session) -> None:
-    """Ratios to the peers in one interleaved run.  Writes docs/records/bench.json; ``-- --quick`` only looks."""
+    """Ratios to the peers.  Writes docs/records/bench_*.json; ``-- --quick`` only looks, ``-- PART`` at one part."""
     install(session, "bench")
-    options = session.posargs or ["--all-pairs", "--json", "docs/records/bench.json"]
-    session.run("python", "bench/run.py", *options, env=PLAIN_BLAS)
-
-
-@nox.session
-def bench_blocks(session: nox.Session) -> None:
-    """The block formats beside memcpy, gguf and ggml's C.  Writes docs/records/bench_blocks.json."""
-    install(session, "bench")
-    options = session.posargs or ["--json", "docs/records/bench_blocks.json"]
-    session.run("python", "bench/run.py", "--blocks", *options, env=PLAIN_BLAS)
-
-
-@nox.session
-def bench_facade(session: nox.Session) -> None:
-    """Tensors with tags beside numpy, its BLAS and torch.  Writes docs/records/bench_facade.json."""
-    install(session, "bench")
-    options = session.posargs or ["--json", "docs/records/bench_facade.json"]
-    session.run("python", "bench/run.py", "--facade", *options, env=PLAIN_BLAS)
-
-
-@nox.session
-def bench_memory(session: nox.Session) -> None:
-    """Storage, views and raw operations beside numpy and torch.  Writes docs/records/bench_memory.json."""
-    install(session, "bench")
-    options = session.posargs or ["--json", "docs/records/bench_memory.json"]
-    session.run("python", "bench/run.py", "--memory", *options, env=PLAIN_BLAS)
+    session.run("python", "bench/run.py", *(session.posargs or ["--record", "docs/records"]), env=PLAIN_BLAS)
 
 
 @nox.session

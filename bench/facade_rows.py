@@ -2,7 +2,7 @@
 
 The result is made anew on both sides; in the step both sides fetch the gradient and drop it.  numpy's BLAS has to be
 held to one thread before numpy is imported: ``OPENBLAS_NUM_THREADS=1``, and with ``OPENBLAS_CORETYPE`` and
-``OPENBLAS_L2_SIZE`` unset, as ``nox -s bench_facade`` does.
+``OPENBLAS_L2_SIZE`` unset, as ``nox -s bench`` does.
 """
 
 from __future__ import annotations

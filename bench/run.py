@@ -1,4 +1,9 @@
-"""Measure fucina.fast beside its peers, one thread, as ratios: ``python bench/run.py --help``."""
+"""Measure fucina.fast beside its peers, side by side in interleaved runs, as ratios.
+
+The parts: values (random streams and casts), blocks (block formats), memory (storage, views, raw operations), facade
+(tensors with tags), each on one thread; and team (what a dispatch costs and what two threads gain), which means
+something on two idle cores only.
+"""
 
 from __future__ import annotations
 
@@ -18,6 +23,7 @@ import cast_rows
 import facade_rows
 import memory_rows
 import rng_rows
+import team
 from harness import Row
 from peers import optional
 from rich.console import Console
@@ -27,7 +33,9 @@ from rich.table import Table
 import fucina.fast
 from tools.ggml import SOURCE
 
-SIZES = {"1e3": 1000, "1e6": 1_000_000, "2^24": 1 << 24}
+PARTS = ("values", "blocks", "memory", "facade", "team")
+QUICK_SIZES = {"1e3": 1000, "1e6": 1_000_000}
+SIZES = QUICK_SIZES | {"2^24": 1 << 24}
 
 
 def _versions() -> dict[str, str]:
@@ -57,67 +65,82 @@ def _machine() -> dict[str, str | int]:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--quick", action="store_true", help="fewer rounds and only the sizes 1e3 and 1e6")
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument(
-        "--all-pairs", action="store_true", help="all 169 casts, not only those with a goal of their own"
+        "parts", nargs="*", metavar="PART", help=f"which parts to measure, of {', '.join(PARTS)}; all if none is named"
     )
-    parser.add_argument("--blocks", action="store_true", help="the block formats, which have sizes of their own")
-    parser.add_argument("--facade", action="store_true", help="tensors with tags, of sizes of their own")
-    parser.add_argument("--memory", action="store_true", help="storage, views and raw operations, of one size")
-    parser.add_argument("--size", action="append", choices=SIZES, help="only this size (repeatable)")
-    parser.add_argument("--only", default="", help="only rows whose name contains this text")
-    parser.add_argument("--json", type=Path, help="write the record to this file")
+    parser.add_argument("--quick", action="store_true", help="a look in two minutes: fewer rounds, rows and values")
+    parser.add_argument("--only", default="", help="only rows whose name contains this text (not in the part team)")
+    parser.add_argument("--record", type=Path, metavar="DIR", help="write a record of each part into this folder")
     return parser
 
 
-def _parts(args: argparse.Namespace) -> Iterator[tuple[str, int, list[tuple[str, Callable[[], Row]]]]]:
-    """Yield the parts of the run: title, rounds, rows still to be made."""
-    if args.blocks:
-        yield "block formats", 5 if args.quick else 9, block_rows.rows(quick=args.quick)
-        return
-    if args.facade:
-        yield "tensors with tags", 7 if args.quick else 15, facade_rows.rows()
-        return
-    if args.memory:
-        yield "memory", 7 if args.quick else 15, memory_rows.rows(quick=args.quick)
-        return
-    for size in args.size or (["1e3", "1e6"] if args.quick else list(SIZES)):
-        n = SIZES[size]
-        made = [*rng_rows.rows(n), *cast_rows.rows(n, every_pair=args.all_pairs)]
-        yield f"n = {size}", 7 if args.quick or n > 1_000_000 else 15, made
+def _arguments() -> argparse.Namespace:
+    parser = _parser()
+    args = parser.parse_args()
+    if unknown := [part for part in args.parts if part not in PARTS]:
+        parser.error(f"no part is called {', '.join(unknown)}: they are {', '.join(PARTS)}")
+    if args.record and (args.quick or args.only):
+        parser.error("a record holds all rows of a full run: leave out --quick and --only, or --record")
+    if args.record and not args.record.is_dir():
+        parser.error(f"--record: {args.record} is no folder")
+    return args
 
 
-def main() -> int:
-    """Run the rows that the command line asks for, show them, write the record."""
-    args = _parser().parse_args()
-    fucina.fast.parallel.set_max_threads(1)  # the rows are about one thread; bench/team_rows.py is about several
-    torch = optional("torch")
-    if torch:
-        torch.set_num_threads(1)
-    console = Console() if sys.stdout.isatty() else Console(width=120)
+def _groups(part: str, *, quick: bool) -> Iterator[tuple[str, int, list[tuple[str, Callable[[], Row]]]]]:
+    """Yield the groups of rows of a part: title, rounds, rows still to be made."""
+    few = 7 if quick else 15
+    if part == "blocks":
+        yield "block formats", 3 if quick else 9, block_rows.rows(quick=quick)
+    elif part == "facade":
+        yield "tensors with tags", few, facade_rows.rows()
+    elif part == "memory":
+        yield "memory", few, memory_rows.rows(quick=quick)
+    else:
+        for title, n in QUICK_SIZES.items() if quick else SIZES.items():
+            rows = [*rng_rows.rows(n), *cast_rows.rows(n, every_pair=not quick)]
+            yield f"n = {title}", 7 if n > 1_000_000 else few, rows
+
+
+def _measured(part: str, args: argparse.Namespace, console: Console) -> dict[str, object]:
+    """Measure the rows of a part on one thread, show them, return what a record says of them."""
     records: list[dict[str, object]] = []
-    for title, rounds, made in _parts(args):
-        wanted = [make for name, make in made if args.only in name]
+    for title, rounds, made in _groups(part, quick=args.quick):
         rows: list[Row] = []
-        for make in track(wanted, description=title, console=console):
+        for make in track([make for name, make in made if args.only in name], description=title, console=console):
             row = make()
             row.measure(rounds)
             rows.append(row)
         console.print(_table(title, rows))
         records += [r.record() for r in rows]
-    if args.json:
-        record = {
-            "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
-            "machine": _machine(),
-            "versions": _versions() | ({"ggml of": SOURCE} if args.blocks and block_rows.ggml() else {}),
-            "quick": args.quick,
-            "method": "one thread, thread CPU time, contestants interleaved, medians of the rounds' ratios",
-            "rows": records,
-        }
-        if args.memory:
-            record["chain"] = memory_rows.peak()
-        args.json.write_text(json.dumps(record, indent=1) + "\n")
+    return {
+        "method": "one thread, thread CPU time, contestants interleaved, medians of the rounds' ratios",
+        "rows": records,
+    } | ({"chain": memory_rows.peak()} if part == "memory" else {})
+
+
+def main() -> int:
+    """Measure the parts that the command line asks for, show them, write their records."""
+    args = _arguments()
+    torch = optional("torch")
+    if torch:
+        torch.set_num_threads(1)
+    console = Console() if sys.stdout.isatty() else Console(width=120)
+    for part in args.parts or PARTS:
+        if part == "team":
+            found = team.measured(console, quick=args.quick)
+        else:
+            fucina.fast.parallel.set_max_threads(1)
+            found = _measured(part, args, console)
+        if args.record:
+            record = {
+                "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
+                "machine": _machine(),
+                "versions": _versions() | ({"ggml of": SOURCE} if part == "blocks" and block_rows.ggml() else {}),
+            }
+            path = args.record / f"bench_{part}.json"
+            path.write_text(json.dumps(record | found, indent=1) + "\n")
+            console.print(f"{path} written")
     return 0
 
 

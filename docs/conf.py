@@ -29,6 +29,7 @@ extensions = [
     "ownership",
     "picture",
     "records",
+    "team_records",
 ]
 exclude_patterns = ["_build"]
 root_doc = "index"

@@ -110,8 +110,8 @@ class SpeedPicture(SphinxDirective):
         """Return the drawing and its caption."""
         self.env.note_dependency(__file__)
         kind = self.arguments[0]
-        session = "bench_blocks" if kind == "blocks" else "bench"
-        data = recorded(self, f"{session}.json", f"nox -s {session}")
+        part = "blocks" if kind == "blocks" else "values"
+        data = recorded(self, f"bench_{part}.json", "nox -s bench")
         peer = "ggml's C where it was built" if kind == "blocks" else "the fastest peer"
         caption = f"Our time over that of {peer}, one thread: to the left of 1 ours is faster. The axis is logarithmic."
         return [figure("chart", self._marks(kind, data), caption)]

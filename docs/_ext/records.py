@@ -274,7 +274,7 @@ class Speed(Record):
     With the option ``folded`` each table is folded away under its caption.
     """
 
-    file = "bench.json"
+    file = "bench_values.json"
     required_arguments = 1
     option_spec: ClassVar[OptionSpec] = {"folded": directives.flag}
 

@@ -1,15 +1,14 @@
-"""Dispatch of empty work on two participants, beside OpenMP and ThreadPoolExecutor: ``python bench/team_rows.py``.
+"""Dispatch of empty work on two participants, beside OpenMP and ThreadPoolExecutor.
 
 Wall time in microseconds, medians of interleaved rounds; each contestant is a process of its own, so that no threads of
 another runtime share the cores with it.  *hot* is one dispatch after the other, *idle* one after 10 ms of sleep, *busy*
-hot while another process keeps one core busy.  The ``meeting`` row cannot be served by the caller alone: its first
-chunk waits for its second.  Needs gcc with libgomp.
+hot while another process keeps one core busy.  The contestant ``ours, meeting`` cannot be served by the caller alone:
+its first chunk waits for its second.  Needs gcc with libgomp.
 """
 
 from __future__ import annotations
 
-import argparse
-import json
+import contextlib
 import os
 import shutil
 import statistics
@@ -18,7 +17,18 @@ import sys
 import tempfile
 from pathlib import Path
 
+from neighbour import neighbour
+from rich.console import Console
+from rich.progress import track
+
 CSRC = Path(__file__).parents[1] / "fast/csrc"
+EXECUTOR_NAME = "ThreadPoolExecutor"
+CASES: tuple[tuple[str, int, int, dict[str, float]], ...] = (
+    ("one after the other", 20000, 0, {"OpenMP": 0.35, EXECUTOR_NAME: 0.005}),
+    ("after 10 ms of sleep", 60, 10, {"OpenMP": 1.2}),
+    ("one after the other, one core busy", 5000, 0, {}),
+)
+"""What is measured: name, dispatches, milliseconds of sleep before each, goals of ours over others."""
 
 OPENMP = r"""
 #include <omp.h>
@@ -97,7 +107,7 @@ def _compile(place: Path) -> dict[str, list[str]]:
         raise SystemExit("gcc is missing: the bench compiles its contestants")
     flags = ["-O2", "-std=c11", "-D_DEFAULT_SOURCE", "-pthread", f"-I{CSRC}"]
     team = [str(path) for path in sorted((CSRC / "team").glob("*.c"))]
-    made = {"ThreadPoolExecutor": [sys.executable, "-c", EXECUTOR]}
+    made: dict[str, list[str]] = {}
     for name, text, more in (
         ("ours", OURS, team),
         ("ours, meeting", "#define MEETING\n" + OURS, team),
@@ -107,6 +117,7 @@ def _compile(place: Path) -> dict[str, list[str]]:
         source.write_text(text + MAIN)
         subprocess.run([compiler, *flags, str(source), *more, "-o", str(program)], check=True)
         made[name] = [str(program)]
+    made[EXECUTOR_NAME] = [sys.executable, "-c", EXECUTOR]
     return made
 
 
@@ -120,38 +131,20 @@ def _run(command: list[str], count: int, idle: int) -> float:
     return float(done.stdout)
 
 
-def main() -> int:
-    """Measure, print the table, write the record."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--json", type=Path)
-    args = parser.parse_args()
-    record: dict[str, dict[str, float]] = {}
+def measured(console: Console, *, quick: bool) -> list[dict[str, object]]:
+    """Return the cases: name, the median of the microseconds of each contestant, ratios to those with a goal."""
+    found: list[dict[str, object]] = []
+    rounds = 3 if quick else 9
     with tempfile.TemporaryDirectory() as place:
         made = _compile(Path(place))
-        for case, count, idle in (("hot", 20000, 0), ("idle 10 ms", 60, 10), ("hot, one core busy", 5000, 0)):
-            burner = None
-            if case.endswith("busy"):
-                burner = subprocess.Popen([sys.executable, "-c", "while True: pass"])
-            try:
-                samples: dict[str, list[float]] = {name: [] for name in made}
-                for _ in range(args.rounds):
+        for case, count, idle, goals in track(CASES, description="dispatch", console=console):
+            samples: dict[str, list[float]] = {name: [] for name in made}
+            with neighbour() if case.endswith("busy") else contextlib.nullcontext():
+                for _ in range(rounds):
                     for name, command in made.items():
-                        few = count // 20 if name == "ThreadPoolExecutor" and not idle else count
+                        few = count // 20 if name == EXECUTOR_NAME and not idle else count
                         samples[name].append(_run(command, few, idle))
-            finally:
-                if burner is not None:
-                    burner.kill()
-                    burner.wait()
             medians = {name: statistics.median(times) for name, times in samples.items()}
-            record[case] = medians
-            for name, time in medians.items():
-                ratio = medians["ours"] / time
-                print(f"{case:20} {name:20} {time:10.3f} us   ours / this {ratio:8.4f}")
-    if args.json:
-        args.json.write_text(json.dumps({"unit": "microseconds", "cases": record}, indent=1) + "\n")
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+            against = [{"rival": r, "goal": g, "ratio": medians["ours"] / medians[r]} for r, g in goals.items()]
+            found.append({"case": case, "microseconds": medians, "against": against})
+    return found

@@ -1,4 +1,4 @@
-"""From which size on two threads beat one, for each kind of kernel: ``python bench/threshold_rows.py``.
+"""From which size on two threads beat one, for each kind of kernel: ``python bench/thresholds.py``.
 
 It needs a build that shares out every size, ``-Csetup-args=-Dc_args=-DFC_SHARE_ALL``, and two idle cores; with
 ``--priority`` (root) the process runs at real-time priority, so that others cannot take a core from it.  Each figure
