@@ -1,8 +1,9 @@
 """What /sys and /proc say about cores and CPU time, on trees of files made for the purpose.
 
-Three readers see each tree: the reference, fucina.fast, and the C files of the latter linked with musl.  Both take
-the root of the tree, a hook for tests that is no public name.  The CPUs are those of this process, which a tree cannot
-change; the expected numbers are written down here.
+Four readers see each tree: the reference, fucina.fast, and the C files of the latter linked with musl and under
+MemorySanitizer, which ends a program that decides by memory nobody wrote.  Each takes the root of the tree, a hook for
+tests that is no public name.  The CPUs are those of this process, which a tree cannot change; the expected numbers are
+written down here.
 """
 
 from __future__ import annotations
@@ -49,28 +50,45 @@ def _fast(root: Path) -> Answer:
     return cores[0] or None, budget[0] or None
 
 
-@pytest.fixture(scope="module")
-def musl(tmp_path_factory: pytest.TempPathFactory) -> Reader:
-    if shutil.which("musl-gcc") is None:
-        pytest.skip("musl-gcc is not here: apt-get install musl-tools")
-    place = tmp_path_factory.mktemp("musl")
+def _compiled(place: Path, compiler: str, *flags: str) -> Reader:
+    """Return a reader that is a program of the C files."""
     (place / "main.c").write_text(PROGRAM)
     sources = [str(place / "main.c"), *(str(CSRC / "team" / name) for name in ("cgroup.c", "topology.c"))]
     program = str(place / "readers")
-    warnings = ["-std=c11", "-O2", "-static", "-Wall", "-Wextra", "-Werror"]
-    subprocess.run(["musl-gcc", *warnings, f"-I{CSRC}", *sources, "-o", program], check=True)
+    warnings = ["-std=c11", "-Wall", "-Wextra", "-Werror"]
+    subprocess.run([compiler, *warnings, *flags, f"-I{CSRC}", *sources, "-o", program], check=True)
 
     def read(root: Path) -> Answer:
-        cores, budget = subprocess.run([program, root], capture_output=True, text=True, check=True).stdout.split()
+        done = subprocess.run([program, root], capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+        cores, budget = done.stdout.split()
         return int(cores) or None, int(budget) or None
 
     return read
 
 
-@pytest.fixture(params=["reference", "fast", "musl"])
+@pytest.fixture(scope="module")
+def musl(tmp_path_factory: pytest.TempPathFactory) -> Reader:
+    if shutil.which("musl-gcc") is None:
+        pytest.skip("musl-gcc is not here: apt-get install musl-tools")
+    return _compiled(tmp_path_factory.mktemp("musl"), "musl-gcc", "-O2", "-static")
+
+
+@pytest.fixture(scope="module")
+def msan(tmp_path_factory: pytest.TempPathFactory) -> Reader:
+    place = tmp_path_factory.mktemp("msan")
+    flags = ("-O1", "-g", "-fsanitize=memory", "-fno-sanitize-recover=all")
+    (place / "empty.c").write_text("int main(void) { return 0; }\n")
+    attempt = ["clang", *flags, str(place / "empty.c"), "-o", str(place / "empty")]
+    if shutil.which("clang") is None or subprocess.run(attempt, capture_output=True).returncode:
+        pytest.skip("clang with MemorySanitizer is not here: apt-get install clang")
+    return _compiled(place, "clang", *flags)
+
+
+@pytest.fixture(params=["reference", "fast", "musl", "msan"])
 def reader(request: pytest.FixtureRequest) -> Reader:
-    if request.param == "musl":
-        found: Reader = request.getfixturevalue("musl")
+    if request.param in ("musl", "msan"):
+        found: Reader = request.getfixturevalue(request.param)
         return found
     return _reference if request.param == "reference" else _fast
 

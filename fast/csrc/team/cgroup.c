@@ -65,9 +65,10 @@ static int mount_of(const char *root, int version, char *point, char *top) {
         found = version == 2 ? strcmp(kind, "cgroup2") == 0 : strcmp(kind, "cgroup") == 0 && lists(options, "cpu");
     }
     if (file) fclose(file);
+    if (!found) return 0;
     unescape(point);
     unescape(top);
-    return found;
+    return 1;
 }
 
 /* quota / period in whole CPUs, at least 1; SIZE_MAX where the group has no quota of its own. */
