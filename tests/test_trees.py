@@ -44,10 +44,16 @@ def _reference(root: Path) -> Answer:
     return reference.physical_cores(str(root)), reference.cgroup_budget(str(root))
 
 
+def _probed(root: bytes) -> tuple[int, int, int]:
+    """Return what fucina.fast finds: cores, budget, and how many threads can run at once."""
+    found = ffi.new("size_t[3]")
+    lib.fc_probe_cpus(root, found, found + 1, found + 2)
+    return found[0], found[1], found[2]
+
+
 def _fast(root: Path) -> Answer:
-    cores, budget = ffi.new("size_t *"), ffi.new("size_t *")
-    lib.fc_probe_cpus(bytes(root), cores, budget)
-    return cores[0] or None, budget[0] or None
+    cores, budget, _ = _probed(bytes(root))
+    return cores or None, budget or None
 
 
 def _compiled(place: Path, compiler: str, *flags: str) -> Reader:
@@ -305,7 +311,33 @@ def test_random_trees_are_read_alike(tmp_path: Path) -> None:
 
 
 def test_this_machine_is_read_by_the_same_readers() -> None:
-    cores, budget = ffi.new("size_t *"), ffi.new("size_t *")
-    lib.fc_probe_cpus(b"", cores, budget)
-    assert (cores[0] or None, budget[0] or None) == (reference.physical_cores(""), reference.cgroup_budget(""))
-    assert (reference.physical_cpu_count(), reference.cgroup_cpu_budget()) == (cores[0] or None, budget[0] or None)
+    cores, budget, at_once = _probed(b"")
+    assert (cores or None, budget or None) == (reference.physical_cores(""), reference.cgroup_budget(""))
+    assert (reference.physical_cpu_count(), reference.cgroup_cpu_budget()) == (cores or None, budget or None)
+    assert lib.fc_schedulable_cores() == at_once
+
+
+# -- how many threads can run at once: what makes a team oversubscribed (clause TEAM-SPIN-1)
+
+ONE_CORE = {name: text for cpu in MINE for name, text in topology(cpu, core_cpus_list=f"{FIRST}\n").items()}
+
+
+@pytest.mark.parametrize(
+    ("files", "expected"),
+    [
+        ({}, N),
+        (ONE_CORE, 1),
+        (version_2("/a", __a="1 1"), 1),
+        (version_2("/a", __a=f"{N + 3} 1"), N),
+        (ONE_CORE | version_2("/a", __a="5 1"), 1),
+    ],
+    ids=["nothing is known", "cores", "a budget", "a budget above the mask", "both"],
+)
+def test_how_many_at_once(files: dict[str, str], expected: int, tmp_path: Path) -> None:
+    assert _probed(bytes(plant(tmp_path, files)))[2] == expected
+
+
+def test_the_mask_stands_for_unknown_cores(tmp_path: Path) -> None:
+    for most in range(1, N + 1):
+        with mask(MINE[:most]):
+            assert _probed(bytes(tmp_path))[2] == most

@@ -214,7 +214,7 @@ size_t fc_schedulable_cores(void);
 int fc_env_positive(const char *name, uint64_t *out);
 int fc_env_spin_budget(uint32_t *out);
 /* the probes on another tree of /sys and /proc, for tests */
-void fc_probe_cpus(const char *root, size_t *cores, size_t *cpu_budget);
+void fc_probe_cpus(const char *root, size_t *cores, size_t *cpu_budget, size_t *schedulable_cores);
 /* cdef end */
 
 #endif

@@ -95,8 +95,7 @@ void fc_bulk(size_t n, size_t least, size_t grain, fc_piece *piece, void *contex
         piece(context, 0, n);
         return;
     }
-    const size_t cores = fc_schedulable_cores();
-    const int fits = !cores || participants <= cores;
+    const int fits = participants <= fc_schedulable_cores();
     if (fits && resting()) {
         piece(context, 0, n);
         return;

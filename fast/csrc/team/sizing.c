@@ -33,12 +33,19 @@ int fc_env_spin_budget(uint32_t *out) {
     return FC_PLANT(SPIN_ZERO_UNSET, 1, value != 0);
 }
 
-static size_t physical, performance, budget;
+/* The lesser of two counts of which 0 is unknown. */
+static size_t lesser(size_t a, size_t b) { return !a || (b && b < a) ? b : a; }
+
+/* How many threads can run at once; unlike either count this is known always.  Clause: TEAM-SPIN-1 */
+static size_t at_once(size_t cores, size_t cpu_budget) { return lesser(cores ? cores : fc_logical_cpus(), cpu_budget); }
+
+static size_t physical, performance, budget, schedulable;
 static pthread_once_t probed = PTHREAD_ONCE_INIT;
 static void probe(void) {
     physical = fc_physical_cores("");
     performance = fc_performance_cores();
     budget = fc_cgroup_budget("");
+    schedulable = at_once(physical, budget);
 }
 
 /* Clause: TEAM-PHYSICAL-1 */
@@ -57,10 +64,11 @@ size_t fc_cgroup_cpu_budget(void) {
     return budget;
 }
 
-/* The lesser of two counts of which 0 is unknown. */
-static size_t lesser(size_t a, size_t b) { return !a || (b && b < a) ? b : a; }
-
-size_t fc_schedulable_cores(void) { return lesser(fc_physical_cpu_count(), fc_cgroup_cpu_budget()); }
+/* Clause: TEAM-SPIN-1 */
+size_t fc_schedulable_cores(void) {
+    pthread_once(&probed, probe);
+    return schedulable;
+}
 
 static _Atomic size_t wished, detected; /* 0 for not yet */
 
@@ -92,8 +100,9 @@ size_t fc_cpu_thread_count(size_t limit) {
 
 size_t fc_max_threads(void) { return FC_MAX_THREADS; }
 
-/* Clauses: TEAM-PHYSICAL-1, TEAM-BUDGET-1 */
-void fc_probe_cpus(const char *root, size_t *cores, size_t *cpu_budget) {
+/* Clauses: TEAM-PHYSICAL-1, TEAM-BUDGET-1, TEAM-SPIN-1 */
+void fc_probe_cpus(const char *root, size_t *cores, size_t *cpu_budget, size_t *schedulable_cores) {
     *cores = fc_physical_cores(root);
     *cpu_budget = fc_cgroup_budget(root);
+    *schedulable_cores = at_once(*cores, *cpu_budget);
 }

@@ -204,8 +204,7 @@ static void start(struct fc_team *team) {
     if (team->started == team->workers) return;
     if (!team->ready) {
         const size_t participants = team->workers + 1;
-        const size_t most = fc_schedulable_cores();
-        const int over = most && participants > most;
+        const int over = participants > fc_schedulable_cores();
         uint32_t budget;
         team->spin = fc_env_spin_budget(&budget) ? budget : over ? 0 : FC_SPIN;
         team->join_spin = over ? FC_JOIN_SPIN_SHORT : FC_JOIN_SPIN;
