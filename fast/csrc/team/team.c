@@ -197,17 +197,21 @@ static void block_signals(sigset_t *before) {
     pthread_sigmask(SIG_SETMASK, &all, before);
 }
 
+/* Clause: TEAM-SPIN-1 */
+void fc_team_pace(struct fc_team *team, size_t cores) {
+    const int over = team->workers + 1 > cores;
+    uint32_t budget;
+    team->spin = fc_env_spin_budget(&budget) ? budget : over ? 0 : FC_SPIN;
+    team->join_spin = over ? FC_JOIN_SPIN_SHORT : FC_JOIN_SPIN;
+}
+
 /* Start what is missing; with fewer threads than wanted the team does the same work.  Clause: TEAM-LAZY-1 */
 static void start(struct fc_team *team) {
     sigset_t before;
     pthread_attr_t attributes;
     if (team->started == team->workers) return;
     if (!team->ready) {
-        const size_t participants = team->workers + 1;
-        const int over = participants > fc_schedulable_cores();
-        uint32_t budget;
-        team->spin = fc_env_spin_budget(&budget) ? budget : over ? 0 : FC_SPIN;
-        team->join_spin = over ? FC_JOIN_SPIN_SHORT : FC_JOIN_SPIN;
+        fc_team_pace(team, fc_schedulable_cores());
         const char *profile = getenv("FUCINA_POOL_PROFILE");
         team->profiling = profile && profile[0] == '1' && !profile[1];
         team->ready = 1;

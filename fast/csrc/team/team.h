@@ -71,6 +71,8 @@ int fc_team_take(struct fc_team *team);
 void fc_team_give(struct fc_team *team);
 /* Whether this thread is inside a task of some team: a dispatch from there is nested. */
 int fc_team_inside(void);
+/* How long the threads of a team wait, on a machine that runs so many threads at once. */
+void fc_team_pace(struct fc_team *team, size_t cores);
 /* A dispatch of a team that the caller has; FC_TEAM_SERIAL when no worker could be started. */
 int fc_team_dispatch(struct fc_team *team, size_t chunks, fc_team_task run, void *context);
 /* Every chunk in order on this thread, each in the default environment. */
