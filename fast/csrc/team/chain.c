@@ -73,6 +73,7 @@ static int forked(struct fc_chain *chain) { return atomic_load_explicit(&chain->
 /* Chunk 0 is the dispatcher's.  In the child of a fork it runs what nobody had begun, and a worker nothing more. */
 static void participate(void *context, size_t chunk) {
     struct fc_chain *chain = context;
+    struct fc_trace *trace = fc_team_trace(chain->team);
     for (;;) {
         uint32_t seen = atomic_load(&chain->changes);
         size_t found = take(chain);
@@ -89,9 +90,11 @@ static void participate(void *context, size_t chunk) {
             atomic_fetch_sub(&chain->idle, 1);
             continue;
         }
+        fc_trace_begin(trace);
         (void)fc_environment_enter();
         chain->run(chain->context, found - 1, chain);
         if (chunk && forked(chain)) return;
+        fc_trace_end(trace, FC_PLANT(PROFILE_OF_PLACES, 1, trace && !trace->tasks));
         atomic_fetch_add(&chain->finished, 1);
         if (over(chain) && atomic_load(&chain->idle)) {
             atomic_fetch_add(&chain->changes, 1);
@@ -140,7 +143,7 @@ int fc_team_chained(struct fc_team *team, size_t tasks, size_t initial, fc_chain
         chain->epoch = atomic_load(&team->epoch);
         for (size_t i = 0; i < initial && i < tasks; i++) fc_chain_enqueue(chain, i);
         /* one place for each participant; whoever comes last finds everything over */
-        outcome = tasks ? fc_team_dispatch(team, team->workers + 1, participate, chain) : FC_TEAM_PARALLEL;
+        outcome = tasks ? fc_team_dispatch(team, team->workers + 1, tasks, participate, chain) : FC_TEAM_PARALLEL;
         if (outcome == FC_TEAM_FORKED && over(chain)) outcome = FC_TEAM_PARALLEL; /* the others had nothing to do */
         if (outcome == FC_TEAM_PARALLEL) report(chain, out);
         atomic_fetch_or(&chain->tail, CLOSED);

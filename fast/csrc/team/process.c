@@ -26,7 +26,7 @@ void fc_team_run(size_t chunks, fc_team_task run, void *context) {
     int outcome = FC_TEAM_SERIAL;
     const fc_environment caller = fc_environment_enter();
     if (chunks > 1 && take()) {
-        outcome = fc_team_dispatch(&process_team, chunks, run, context);
+        outcome = fc_team_dispatch(&process_team, chunks, 0, run, context);
         fc_team_give(&process_team);
     }
     if (outcome == FC_TEAM_SERIAL) fc_team_serial(chunks, run, context);

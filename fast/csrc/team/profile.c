@@ -7,15 +7,11 @@ static double microseconds(uint64_t start, uint64_t moment) { return (double)(in
 
 /* Clause: TEAM-PROFILE-1 */
 void fc_team_show(const struct fc_team *team, uint64_t start, uint64_t end) {
-    const size_t chunks = atomic_load(&team->chunks);
+    const size_t chunks = team->graph ? team->graph : atomic_load(&team->chunks);
     for (size_t i = 0; i <= team->started; i++) {
         const struct fc_trace *trace = &team->traces[i];
-        if (trace->tasks)
-            fprintf(stderr, "fucina pool: participant %zu of %zu, %zu chunks, %" PRIu64 " tasks, first claim +%.1f us, completion +%.1f us, join +%.1f us\n",
-                    i, team->started + 1, chunks, trace->tasks, microseconds(start, trace->first), microseconds(start, trace->end),
-                    microseconds(start, end));
-        else
-            fprintf(stderr, "fucina pool: participant %zu of %zu, %zu chunks, 0 tasks, no claim, completion +%.1f us, join +%.1f us\n", i,
-                    team->started + 1, chunks, microseconds(start, trace->end), microseconds(start, end));
+        fprintf(stderr, "fucina pool: participant %zu of %zu, %zu chunks, %" PRIu64 " tasks, claim +%.1f us, completion +%.1f us, join +%.1f us\n",
+                i, team->started + 1, chunks, trace->tasks, microseconds(start, trace->claim), microseconds(start, trace->completion),
+                microseconds(start, end));
     }
 }

@@ -15,8 +15,11 @@ enum { INDEX_BITS = 24 };
 #define INDEX_MASK (((uint64_t)1 << INDEX_BITS) - 1)
 
 static _Thread_local int inside;
+static _Thread_local uint32_t participant; /* of its team; 0 is who dispatches */
 
 int fc_team_inside(void) { return inside; }
+
+struct fc_trace *fc_team_trace(struct fc_team *team) { return team->profiling ? &team->traces[participant] : NULL; }
 
 uint64_t fc_team_clock(void) {
     struct timespec t;
@@ -69,8 +72,8 @@ static void strike_off(struct fc_team *team) {
 
 /* -- claiming: the same for the dispatcher and for workers */
 
-/* Run a claim: chunks claim * stride to (claim + 1) * stride.  Clauses: TEAM-ENV-1, TEAM-CHUNKS-1 */
-static void run_claim(struct fc_team *team, fc_team_task run, void *context, uint32_t claim) {
+/* Run a claim: chunks claim * stride to (claim + 1) * stride; returns how many.  Clauses: TEAM-ENV-1, TEAM-CHUNKS-1 */
+static size_t run_claim(struct fc_team *team, fc_team_task run, void *context, uint32_t claim) {
     const size_t stride = atomic_load_explicit(&team->stride, memory_order_relaxed);
     const size_t chunks = atomic_load_explicit(&team->chunks, memory_order_relaxed), first = claim * stride;
     const size_t last = chunks - first < stride ? chunks : first + stride;
@@ -78,6 +81,7 @@ static void run_claim(struct fc_team *team, fc_team_task run, void *context, uin
         if (!FC_PLANTED(ENVIRONMENT_OF_CREATOR)) (void)fc_environment_enter(); /* whatever the creator, or a task, has left */
         run(context, chunk);
     }
+    return last - first;
 }
 
 void fc_team_serial(size_t chunks, fc_team_task run, void *context) {
@@ -88,9 +92,10 @@ void fc_team_serial(size_t chunks, fc_team_task run, void *context) {
 }
 
 /* Claim and run until nothing is left, as a worker until a fork in a task leaves it as the only thread of a child; returns how
-   many claims were run.  `traced` is NULL unless profiling, `epoch` is that of a worker.  Clause: TEAM-FORK-2 */
+   many claims were run.  `traced` is NULL unless claims are to be traced, `epoch` is that of a worker.  Clause: TEAM-FORK-2 */
 static uint32_t work(struct fc_team *team, struct fc_trace *traced, const uint32_t *epoch) {
     uint32_t count = 0;
+    size_t ran = 0;
     uint64_t ticket = atomic_load_explicit(&team->ticket, memory_order_acquire);
     for (;;) {
         /* These may already be those of a later dispatch.  Then the ticket has been closed before the write that was read
@@ -101,15 +106,12 @@ static uint32_t work(struct fc_team *team, struct fc_trace *traced, const uint32
         const uint32_t index = (uint32_t)(ticket & INDEX_MASK);
         if (index >= claims) return count;
         if (!atomic_compare_exchange_weak_explicit(&team->ticket, &ticket, ticket + 1, memory_order_acq_rel, memory_order_acquire)) continue;
-        if (traced && !traced->first) traced->first = fc_team_clock();
-        if (!FC_PLANTED(LAST_CHUNK_LOST) || index + 1 < claims) run_claim(team, run, context, index);
+        fc_trace_begin(traced);
+        if (!FC_PLANTED(LAST_CHUNK_LOST) || index + 1 < claims) ran = run_claim(team, run, context, index);
         if (FC_PLANTED(CHUNK_TWICE) && index == 1) run_claim(team, run, context, index);
         count++;
         if (epoch && atomic_load_explicit(&team->epoch, memory_order_relaxed) != *epoch) return count;
-        if (traced) {
-            traced->end = fc_team_clock();
-            traced->tasks++;
-        }
+        fc_trace_end(traced, ran);
         ticket++;
     }
 }
@@ -166,6 +168,7 @@ static void *worker_main(void *argument) {
     const uint32_t epoch = seat->epoch;
     uint32_t heard = seat->bell;
     inside = 1;
+    participant = seat->index;
     prefer_performance_cores();
     for (;;) {
         heard = listen(team, heard);
@@ -175,15 +178,14 @@ static void *worker_main(void *argument) {
             if (atomic_load(&team->epoch) == epoch) leave_abandoned(team);
             break;
         }
-        struct fc_trace *trace = team->profiling ? &team->traces[seat->index] : NULL;
-        const uint32_t count = work(team, trace, &epoch);
+        struct fc_trace *trace = fc_team_trace(team);
+        fc_trace_come(trace);
+        const uint32_t count = work(team, trace && !team->graph ? trace : NULL, &epoch);
         /* forked in a task: this is the child, its only thread, and the dispatcher is not there */
         if (atomic_load(&team->epoch) != epoch) break;
         if (count) atomic_fetch_add_explicit(&team->done, count, memory_order_release);
-        if (trace) {
-            if (!trace->tasks) trace->end = fc_team_clock();
-            atomic_fetch_add_explicit(&team->arrived, 1, memory_order_release);
-        }
+        fc_trace_go(trace);
+        if (trace) atomic_fetch_add_explicit(&team->arrived, 1, memory_order_release);
     }
     return NULL;
 }
@@ -287,34 +289,29 @@ static void publish(struct fc_team *team, size_t chunks, fc_team_task run, void 
     if (team->started) ring(team, claims - first);
 }
 
-int fc_team_dispatch(struct fc_team *team, size_t chunks, fc_team_task run, void *context) {
+int fc_team_dispatch(struct fc_team *team, size_t chunks, size_t graph, fc_team_task run, void *context) {
     start(team);
     if (!team->started) return FC_TEAM_SERIAL;
     prefer_performance_cores();
     const uint32_t epoch = atomic_load(&team->epoch);
-    struct fc_trace *trace = team->profiling ? &team->traces[0] : NULL;
-    uint64_t begin = 0;
-    if (trace) {
-        for (size_t i = 0; i <= team->started; i++) team->traces[i] = (struct fc_trace){0, 0, 0};
-        atomic_store(&team->arrived, 0);
-        begin = fc_team_clock();
-    }
+    struct fc_trace *trace = fc_team_trace(team), *traced = graph ? NULL : trace;
+    const uint64_t begin = trace ? fc_team_clock() : 0;
+    if (trace) atomic_store(&team->arrived, 0);
+    team->graph = graph; /* workers look while profiling only, when each of them is waited for */
     publish(team, chunks, run, context, 1);
     const int outer = inside;
     inside = 1;
-    if (trace) trace->first = fc_team_clock();
-    run_claim(team, run, context, 0);
-    if (trace) {
-        trace->end = fc_team_clock();
-        trace->tasks = 1;
-    }
-    const uint32_t own = 1 + work(team, trace, NULL);
+    fc_trace_come(trace);
+    const size_t ran = run_claim(team, run, context, 0);
+    fc_trace_end(traced, ran);
+    const uint32_t own = 1 + work(team, traced, NULL);
+    fc_trace_go(trace);
     inside = outer;
     const uint32_t claims = atomic_load_explicit(&team->claims, memory_order_relaxed);
     /* the planted fault spares larger dispatches, chains among them: their memory goes when they return, and a worker would crash */
     const int missing = FC_PLANTED(JOIN_MISSING) && chunks == 2;
     const int outcome = missing ? FC_TEAM_PARALLEL : join(team, claims - own, epoch);
-    if (trace && outcome == FC_TEAM_PARALLEL) {
+    if (trace && outcome == FC_TEAM_PARALLEL && atomic_load(&team->epoch) == epoch) {
         while (atomic_load_explicit(&team->arrived, memory_order_acquire) < team->started) fc_pause();
         fc_team_show(team, begin, fc_team_clock());
     }
@@ -326,7 +323,7 @@ int fc_team_chunks(struct fc_team *team, size_t chunks, fc_team_task run, void *
     int outcome = FC_TEAM_SERIAL;
     const fc_environment caller = fc_environment_enter();
     if (chunks > 1 && team->workers && !inside && fc_team_take(team)) {
-        outcome = fc_team_dispatch(team, chunks, run, context);
+        outcome = fc_team_dispatch(team, chunks, 0, run, context);
         fc_team_give(team);
     }
     if (outcome == FC_TEAM_SERIAL) fc_team_serial(chunks, run, context);
@@ -341,10 +338,7 @@ int fc_team_begin(struct fc_team *team, fc_team_task run, void *context) {
     if (!fc_team_take(team)) return 0;
     start(team);
     team->begun = atomic_load(&team->epoch);
-    if (team->profiling) {
-        for (size_t i = 0; i <= team->started; i++) team->traces[i] = (struct fc_trace){0, 0, 0};
-        atomic_store(&team->arrived, 0);
-    }
+    if (team->profiling) atomic_store(&team->arrived, 0);
     publish(team, 1, run, context, 0);
     return 1;
 }

@@ -26,11 +26,29 @@ enum {
     FC_JOIN_SLEEP = 1000000,   /* nanoseconds */
 };
 
+uint64_t fc_team_clock(void); /* nanoseconds */
+
 /* what a participant did in a dispatch; written by it alone, read after the join (FUCINA_POOL_PROFILE=1) */
 struct fc_trace {
-    alignas(FC_LINE) uint64_t first, end; /* nanoseconds: before the first claim, after the last chunk */
+    alignas(FC_LINE) uint64_t claim, completion; /* of the first task, of the last; without one: first look, found none */
     uint64_t tasks;
 };
+
+/* The steps of a participant; nothing where the trace is NULL. */
+static inline void fc_trace_come(struct fc_trace *trace) {
+    if (trace) *trace = (struct fc_trace){fc_team_clock(), 0, 0};
+}
+static inline void fc_trace_begin(struct fc_trace *trace) {
+    if (trace && !trace->tasks) trace->claim = fc_team_clock();
+}
+static inline void fc_trace_end(struct fc_trace *trace, size_t tasks) {
+    if (!trace) return;
+    trace->completion = fc_team_clock();
+    trace->tasks += tasks;
+}
+static inline void fc_trace_go(struct fc_trace *trace) {
+    if (trace && !trace->tasks) trace->completion = fc_team_clock();
+}
 
 struct fc_seat {
     struct fc_team *team;
@@ -55,6 +73,7 @@ struct fc_team {
     _Atomic int home;           /* the CPU from which sleepers were last woken, -1 for none */
     _Atomic(void *) dispatcher; /* which thread has the team: the address of a variable of its own */
     size_t workers, started; /* wanted, running */
+    size_t graph;            /* how many tasks the chain has whose places the chunks are; 0 where the chunks are the tasks */
     uint32_t begun;          /* the epoch of a dispatch that is joined later */
     uint32_t spin, join_spin;
     int profiling, ready, closed;
@@ -73,12 +92,14 @@ void fc_team_give(struct fc_team *team);
 int fc_team_inside(void);
 /* How long the threads of a team wait, on a machine that runs so many threads at once. */
 void fc_team_pace(struct fc_team *team, size_t cores);
-/* A dispatch of a team that the caller has; FC_TEAM_SERIAL when no worker could be started. */
-int fc_team_dispatch(struct fc_team *team, size_t chunks, fc_team_task run, void *context);
+/* A dispatch of a team that the caller has; FC_TEAM_SERIAL when no worker could be started.  `graph` is 0, or the number of tasks
+   of a chain, whose chunks trace them. */
+int fc_team_dispatch(struct fc_team *team, size_t chunks, size_t graph, fc_team_task run, void *context);
 /* Every chunk in order on this thread, each in the default environment. */
 void fc_team_serial(size_t chunks, fc_team_task run, void *context);
+/* The trace of this thread, which takes part in a dispatch of the team; NULL unless profiling. */
+struct fc_trace *fc_team_trace(struct fc_team *team);
 /* One line per participant on stderr. */
 void fc_team_show(const struct fc_team *team, uint64_t start, uint64_t end);
-uint64_t fc_team_clock(void);
 
 #endif

@@ -142,6 +142,34 @@ class Chain:
             raise ChainViolation(f"task {missing[0]}{others} never became runnable", clause="TEAM-CHAIN-2")
 
 
+class Trace:
+    """What one participant did in a dispatch: how many tasks, when it took the first, when the last ended.
+
+    Without a task the times are those of its first look for one, and of seeing that none is left.
+
+    Clauses: TEAM-PROFILE-1
+    """
+
+    def __init__(self) -> None:
+        self.tasks = 0
+        self.claim = self.completion = time.monotonic()
+
+    def begin(self) -> None:
+        """Note that a task is taken."""
+        if not self.tasks:
+            self.claim = time.monotonic()
+
+    def end(self) -> None:
+        """Note that a task has ended."""
+        self.tasks += 1
+        self.completion = time.monotonic()
+
+    def leave(self) -> None:
+        """Note that there is nothing left to do."""
+        if not self.tasks:
+            self.completion = time.monotonic()
+
+
 def workers_argument(name: str, value: object) -> int:
     """Return a number of workers.
 
@@ -207,21 +235,21 @@ class BarrierPool:
             done: list[int] = []
             process = os.getpid()
 
-            def participate(first: int | None) -> int:
-                count = 0
+            def participate(first: int | None, trace: Trace) -> None:
                 index = first
                 while True:
                     if index is None:
                         try:
                             index = unclaimed.popleft()  # one thread gets each
                         except IndexError:
-                            return count
+                            return
+                    trace.begin()
                     failures.run(index, lambda item=items[index]: run(item))  # type: ignore[misc]
+                    trace.end()
                     done.append(index)
-                    count += 1
                     index = None
                     if first is None and process != os.getpid():  # a worker that forked in that task (TEAM-FORK-2)
-                        return count
+                        return
 
             self._dispatch(participate, len(items))
             if len(done) < len(items):
@@ -247,17 +275,16 @@ class BarrierPool:
             return False
         chain, failures, process = Chain(len(items), initial), Failures(), os.getpid()
 
-        def participate(first: int | None) -> int:
-            count = 0
+        def participate(first: int | None, trace: Trace) -> None:
             while (index := chain._take()) is not None:
+                trace.begin()
                 try:
                     failures.run(index, lambda item=items[index]: run(item, chain))  # type: ignore[misc]
                 finally:
+                    trace.end()
                     chain._end_one()
-                count += 1
                 if first is None and process != os.getpid():  # a worker that forked in that task (TEAM-FORK-2)
-                    break
-            return count
+                    return
 
         self._dispatch(participate, len(items))
         if chain.lost:
@@ -268,19 +295,20 @@ class BarrierPool:
         chain._judge()
         return True
 
-    def _dispatch(self, participate: Callable[[int | None], int], tasks: int) -> None:
+    def _dispatch(self, participate: Callable[[int | None, Trace], None], tasks: int) -> None:
         """Let every participant work, wait for all, and give the team back (clause TEAM-JOIN-1)."""
         busy = self._busy  # in a child a task may have made another
-        start = time.monotonic()
-        offsets: list[tuple[int, float]] = [(0, 0.0)] * (self._workers + 1)
+        start, process = time.monotonic(), os.getpid()
+        traces: dict[int, Trace] = {}
 
         def work(participant: int) -> None:
             here.inside = True
+            trace = traces[participant] = Trace()
             try:
-                count = participate(0 if participant == 0 else None)
+                participate(0 if participant == 0 else None, trace)
             finally:
                 here.inside = False
-            offsets[participant] = count, time.monotonic() - start
+            trace.leave()
 
         threads: list[threading.Thread] = []
         for i in range(self._workers):
@@ -299,18 +327,19 @@ class BarrierPool:
             except BaseException as error:  # Ctrl-C waits for the join
                 interrupt = error
         busy.release()
-        if os.environ.get("FUCINA_POOL_PROFILE") == "1":
-            self._show(offsets, tasks, time.monotonic() - start)
+        if tasks and process == os.getpid() and os.environ.get("FUCINA_POOL_PROFILE") == "1":
+            self._show(traces, tasks, start)
         if interrupt is not None:
             raise interrupt
 
     @staticmethod
-    def _show(offsets: list[tuple[int, float]], tasks: int, end: float) -> None:
+    def _show(traces: dict[int, Trace], tasks: int, start: float) -> None:
         """Write one line per participant (clause TEAM-PROFILE-1)."""
-        for participant, (count, offset) in enumerate(offsets):
+        for participant, trace in sorted(traces.items()):
+            claim, completion = ((moment - start) * 1e6 for moment in (trace.claim, trace.completion))
             print(
-                f"fucina pool: participant {participant} of {len(offsets)}, {tasks} chunks, {count} tasks, "
-                f"completion +{offset * 1e6:.1f} us, join +{end * 1e6:.1f} us",
+                f"fucina pool: participant {participant} of {len(traces)}, {tasks} chunks, {trace.tasks} tasks, "
+                f"claim +{claim:.1f} us, completion +{completion:.1f} us",
                 file=sys.stderr,
             )
 

@@ -1,9 +1,8 @@
-"""Programs that fork, end, are interrupted, and ask for a profile: each in a process of its own, with a watchdog."""
+"""Programs that fork, end and are interrupted: each in a process of its own, with a watchdog."""
 
 from __future__ import annotations
 
 import os
-import re
 from typing import Any
 
 import pytest
@@ -265,34 +264,6 @@ print("ran")
 """
     )
     assert program(impl, text).strip() == "ran"
-
-
-@clause("TEAM-PROFILE-1")
-def test_the_profile_has_a_line_for_each_participant(impl: Any) -> None:
-    text = (
-        MEETING
-        + """
-with fucina.thread_mod.Pool(3) as pool:
-    pool.parallel_chunks(range(2), lambda task: None)
-    print("next", file=sys.stderr, flush=True)
-    meet(pool, 4)
-    pool.parallel_chunks([1], lambda task: None)
-"""
-    )
-    for value in ("1", None, "0"):
-        written = program(impl, text, variables={"FUCINA_POOL_PROFILE": value})
-        first, _, second = written.partition("next\n")
-        if value != "1":
-            assert (first, second) == ("", "")
-            continue
-        for lines, tasks in ((first.splitlines(), 2), (second.splitlines(), 4)):
-            assert len(lines) == 4
-            for participant, line in enumerate(lines):
-                assert f"participant {participant} of 4" in line
-                assert "completion +" in line
-            counts = [int(m[1]) for line in lines if (m := re.search(r"(\d+) tasks", line))]
-            assert sum(counts) == tasks
-            assert tasks == 4 or 0 in counts
 
 
 @clause("TEAM-LAZY-1")
