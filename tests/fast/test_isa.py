@@ -91,7 +91,10 @@ def test_command_line() -> None:
     knob = json.loads(_run("-m", "fucina.fast", "--json", FUCINA_MAX_THREADS="1").stdout)["team"]
     assert (knob["threads"], knob["FUCINA_MAX_THREADS"]) == (1, 1)
     assert _run("-m", "fucina.fast", "--nonsense").returncode == 2
-    assert "exit code" in _run("-m", "fucina.fast", "--help").stdout
+    said = _run("-m", "fucina.fast", "--help").stdout
+    assert "exit code" in said
+    for name in ("FUCINA_ISA", "FUCINA_MAX_THREADS", "FUCINA_SPIN_BUDGET", "FUCINA_POOL_PROFILE"):
+        assert f"  {name} " in said
 
 
 @pytest.mark.skipif(not fast.fpenv.supported, reason="the environment of this machine cannot be seen")

@@ -27,6 +27,7 @@ environment variables:
   FUCINA_ISA           the instruction-set level to start with
   FUCINA_MAX_THREADS   an upper bound for the number of threads
   FUCINA_SPIN_BUDGET   how long an idle worker spins before it sleeps
+  FUCINA_POOL_PROFILE  1: after each dispatch of a team, a line on stderr for what each of its threads did in it
 
 exit code: 0; 1 if the float environment of a fresh process is not the default one; 2 if the request makes no sense"""
 
