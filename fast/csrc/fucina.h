@@ -180,6 +180,9 @@ void fc_team_abandon(struct fc_team *team);
 /* the process's own team, which the bulk functions use (team/process.c) */
 void fc_team_run(size_t chunks, fc_team_task run, void *context);
 void fc_team_shut(void);
+/* for tests: whether bulk functions of more than a thread's work are always shared, and how many calls have been (team/process.c) */
+void fc_bulk_share_always(int on);
+uint64_t fc_bulk_shared_calls(void);
 
 /* team: a dependency graph, the first `initial` tasks runnable; SERIAL: the team is not there and nothing ran (team/chain.c).
    The report's chain, NULL when nothing ran, is the caller's to free, once nobody can enqueue on it any more */

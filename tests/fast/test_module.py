@@ -19,11 +19,12 @@ import fucina.fast.windows
 from fucina.fast import _native
 from fucina.fast._context_core import contexts as _contexts
 from fucina.spec import interface
-from fucina.spec.interface import Implementation, IsaControl, Windows
+from fucina.spec.interface import Implementation, IsaControl, Sharing, Windows
 
 _implementation: Implementation = fucina.fast
 _levels: IsaControl = fucina.fast
 _windows: Windows = fucina.fast.windows
+_sharing: Sharing = fucina.fast.windows
 
 # what a libm offers and the contract forbids to use (clause NUM-ELEM-1)
 TRANSCENDENTAL = re.compile(

@@ -46,20 +46,42 @@ struct bulk {
     fc_piece *piece;
     void *context;
     size_t n, step;
-    const char *caller; /* its `here`; what follows is written by that thread alone */
+    const char *caller; /* its `here`; the next two are written by that thread alone */
     uint64_t last;      /* when it ended its last piece */
     size_t mine;        /* how many it has done */
+    fc_word32 others;   /* how many the others have done, by whom it is written; counted while sharing always only */
 };
 
 static _Thread_local char here;
+
+/*
+ * Tests compare what several threads did with what one did.  For them a switch makes sure that it was several: the caller does
+ * not rest, and after its first piece it waits for another thread's, a second at most.
+ */
+enum { COMPANY = 1000000000 };
+static _Atomic int always;
+static _Atomic uint64_t shared;
+
+static int sharing_always(void) { return atomic_load_explicit(&always, memory_order_relaxed); }
+
+/* Clause: TEAM-BULK-1 */
+void fc_bulk_share_always(int on) { atomic_store(&always, on); }
+uint64_t fc_bulk_shared_calls(void) { return atomic_load(&shared); }
 
 static void run_piece(void *context, size_t chunk) {
     struct bulk *bulk = context;
     const size_t start = chunk * bulk->step, left = bulk->n - start;
     bulk->piece(bulk->context, start, left < bulk->step ? left : bulk->step);
-    if (bulk->caller != &here) return;
+    if (bulk->caller != &here) {
+        if (!sharing_always()) return;
+        atomic_fetch_add(&bulk->others, 1);
+        fc_wake(&bulk->others, 1); /* the caller's memory is there as long as this piece has not been reported */
+        return;
+    }
     bulk->last = fc_team_clock();
     bulk->mine++;
+    /* inside, because nobody comes to pieces that run serially */
+    if (sharing_always() && fc_team_inside() && !atomic_load(&bulk->others)) fc_wait(&bulk->others, 0, COMPANY);
 }
 
 /*
@@ -95,15 +117,16 @@ void fc_bulk(size_t n, size_t least, size_t grain, fc_piece *piece, void *contex
         piece(context, 0, n);
         return;
     }
-    const int fits = participants <= fc_schedulable_cores();
-    if (fits && resting()) {
+    const int may_rest = participants <= fc_schedulable_cores() && !sharing_always();
+    if (may_rest && resting()) {
         piece(context, 0, n);
         return;
     }
     const size_t even = n / (participants * PIECES);
-    struct bulk bulk = {piece, context, n, even > grain ? even / grain * grain : grain, &here, 0, 0};
+    struct bulk bulk = {piece, context, n, even > grain ? even / grain * grain : grain, &here, 0, 0, 0};
     const size_t pieces = (n + bulk.step - 1) / bulk.step;
     const uint64_t begin = fc_team_clock();
     fc_team_run(pieces, run_piece, &bulk);
-    if (fits && pieces > 1) judge(&bulk, pieces, begin);
+    if (bulk.mine < pieces) atomic_fetch_add_explicit(&shared, 1, memory_order_relaxed);
+    if (may_rest && pieces > 1) judge(&bulk, pieces, begin);
 }

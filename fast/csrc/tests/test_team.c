@@ -322,6 +322,41 @@ static void bulks(void) {
     }
 }
 
+/* -- the switch of tests: somebody else has a part of every call that is large enough, though he comes late */
+struct late {
+    pthread_t main;
+    _Atomic unsigned pieces, others;
+};
+static void late_piece(void *context, size_t start, size_t n) {
+    struct late *late = context;
+    (void)start;
+    atomic_fetch_add(&late->pieces, (unsigned)n);
+    if (pthread_equal(pthread_self(), late->main)) return;
+    nanosleep(&(struct timespec){0, 2000000}, NULL);
+    atomic_fetch_add(&late->others, 1);
+}
+
+static void always_shared(void) {
+    enum { TIMES = 40 };
+    const uint64_t before = fc_bulk_shared_calls();
+    unsigned alone = 0;
+    fc_set_max_threads(2);
+    fc_bulk_share_always(1);
+    for (int i = 0; i < TIMES; i++) {
+        struct late late = {.main = pthread_self()};
+        fc_bulk(64, 2, 1, late_piece, &late);
+        CHECK(atomic_load(&late.pieces) == 64, "%u pieces", atomic_load(&late.pieces));
+        alone += !atomic_load(&late.others);
+    }
+    struct late late = {.main = pthread_self()};
+    fc_bulk(1, 2, 1, late_piece, &late);
+    fc_bulk_share_always(0);
+    CHECK(atomic_load(&late.pieces) == 1 && !atomic_load(&late.others), "a call that is too small was shared");
+    if (fc_max_threads() == 1) return;
+    CHECK(alone == 0, "%u calls by one thread alone", alone);
+    CHECK(fc_bulk_shared_calls() - before == TIMES, "%u calls shared", (unsigned)(fc_bulk_shared_calls() - before));
+}
+
 /* -- after a loss the caller works alone for a while */
 struct watched {
     pthread_t main;
@@ -428,6 +463,7 @@ int main(int argc, char **argv) {
     }
     unsetenv("FUCINA_SPIN_BUDGET");
     rests();
+    always_shared();
     bulks();
     fc_team_shut();
     bulks(); /* after its end it starts again */

@@ -1,7 +1,8 @@
-"""Windows: what a kernel of an exact fill holds before its last rounding, and single operations of the machine.
+"""Windows: what a kernel of an exact fill holds before its last rounding, single operations, shared calls.
 
 Not part of the contract.  The conformance suite compares the first with the contract's chain and with the bound that
 the rounding tests trust, in the instruction-set level in force; a value before its rounding is never seen otherwise.
+The last makes sure that what it compares with one thread's work was done by several.
 """
 
 from __future__ import annotations
@@ -21,6 +22,8 @@ __all__ = [
     "gumbel_bound",
     "gumbel_f64",
     "operate",
+    "share_always",
+    "shared_calls",
 ]
 
 
@@ -140,3 +143,26 @@ def operate(kind: str, operation: str, a: int, b: int = 0) -> int:
     if call is None or call(_OPERATIONS.get(operation, -1), a, b, out) != lib.FC_OK:
         raise InvalidBounds(f"there is no operation {operation!r} of {kind!r}", clause="FPENV-SET-2")
     return int(out[0])
+
+
+def share_always(on: bool) -> None:
+    """Let every bulk call that is large enough, and gets the team, have a part of its work done by another thread.
+
+    Otherwise the calling thread works alone for a while after the team has lost time, or before a worker has come.
+
+    Parameters
+    ----------
+    on : bool
+        Whether from now on; it is off at first.
+
+    Clauses: TEAM-BULK-1, TEAM-BULK-2
+    """
+    lib.fc_bulk_share_always(bool(on))
+
+
+def shared_calls() -> int:
+    """Return of how many bulk calls of this process another thread than the calling one has done a part.
+
+    Clauses: TEAM-BULK-1
+    """
+    return int(lib.fc_bulk_shared_calls())

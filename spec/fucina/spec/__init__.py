@@ -24,6 +24,7 @@ if TYPE_CHECKING:
         QuantPart,
         RngPart,
         ScalarValue,
+        Sharing,
         Windows,
     )
     from fucina.spec.quant import BlockFinding, BlockReport, ErrorFigures
@@ -58,6 +59,7 @@ __all__ = [
     "RngPart",
     "RoundingMode",
     "ScalarValue",
+    "Sharing",
     "UnderflowMode",
     "Windows",
 ]
@@ -79,6 +81,7 @@ _HOME = {
             "QuantPart",
             "RngPart",
             "ScalarValue",
+            "Sharing",
             "Windows",
         ],
         "quant": ["BlockFinding", "BlockReport", "ErrorFigures"],

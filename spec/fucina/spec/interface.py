@@ -39,6 +39,7 @@ __all__ = [
     "QuantPart",
     "RngPart",
     "ScalarValue",
+    "Sharing",
     "Windows",
 ]
 
@@ -338,6 +339,22 @@ class Operations(Protocol):
     """
 
     def operate(self, kind: str, operation: str, a: int, b: int = 0) -> int: ...
+
+
+@runtime_checkable
+class Sharing(Protocol):
+    """What the module ``<implementation>.windows`` has if bulk functions may do without the team although it is free.
+
+    No part of the contract, and offered by choice: where cores are busy such a function may compute on the calling
+    thread alone (clause TEAM-BULK-2), and a comparison of several threads with one would compare one with one.
+
+    From ``share_always(True)`` to ``share_always(False)`` every bulk call that is large enough for the team, and gets
+    it, has a part of its work done by another thread.  ``shared_calls()`` counts the calls of the process of which
+    another thread has done a part.
+    """
+
+    def share_always(self, on: bool) -> None: ...
+    def shared_calls(self) -> int: ...
 
 
 class Implementation(Protocol):

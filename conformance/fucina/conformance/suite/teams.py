@@ -10,6 +10,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from fucina.conformance.targets import windows_of
+from fucina.spec import Sharing
+
 __all__ = ["PATIENCE", "SIZES", "Meeting", "program", "threads"]
 
 PATIENCE = 60.0
@@ -47,13 +50,17 @@ def program(impl: Any, text: str, *, variables: dict[str, str | None] | None = N
 
 @contextmanager
 def threads(impl: Any, count: int) -> Iterator[None]:
-    """Set the number of threads for a while."""
-    parallel = impl.parallel
+    """Set the number of threads for a while, which do share the work of bulk calls if the implementation offers it."""
+    parallel, windows = impl.parallel, windows_of(impl.__name__)
     before = parallel.cpu_thread_count(1 << 62)
     parallel.set_max_threads(count)
     try:
+        if isinstance(windows, Sharing):  # else a call may be left to one thread, as beside other busy processes
+            windows.share_always(True)
         yield
     finally:
+        if isinstance(windows, Sharing):
+            windows.share_always(False)
         parallel.set_max_threads(before)
 
 

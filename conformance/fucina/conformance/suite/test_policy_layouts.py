@@ -165,9 +165,10 @@ def work():
                     found.update(np.ascontiguousarray(np.asarray(result)).tobytes())
                     result.deinit()
     return found.hexdigest()
+from fucina.conformance.suite.teams import threads
 for count in {counts}:
-    fucina.parallel.set_max_threads(count)
-    print(work())
+    with threads(fucina, count):
+        print(work())
 """
 
 
