@@ -7,6 +7,7 @@ has no short form, its type has to be named.
 from __future__ import annotations
 
 import ast
+import builtins
 import copy
 import importlib
 import re
@@ -20,6 +21,7 @@ import numpy as np
 import pytest
 
 from fucina.spec import DType, errors
+from fucina.spec.clauses import load
 
 PAGE = Path(__file__).parents[1] / "docs" / "guide" / "errors.rst"
 
@@ -410,19 +412,82 @@ def test_every_error_has_a_row() -> None:
     }
 
 
-@pytest.mark.parametrize("portion", ["fast", "reference"])
-def test_whatever_is_raised_names_a_clause(portion: str) -> None:
+WITHOUT_A_VALUE = {
+    "no exec scope is open": "a scope is missing, and no argument names one",
+    "an exec scope must be open, got none": "the same",
+    "the scratch is locked already": "a context has one scratch, and its functions take nothing",
+    "the scratch must be locked first": "the same",
+    "no memory for a slot of a scope": "slots are of one size",
+    "no memory for a pool": "pools are of one size",
+    "the process forked in a task; what other threads had begun is not done": "the child cannot see what it was",
+}
+"""Messages that have nothing to show, and why."""
+
+
+class Site(NamedTuple):
+    """Where an error is made."""
+
+    place: str
+    clause: str | None  # "" where a variable holds it
+    message: str | None  # None where it shows a value
+
+
+def python_sites(portion: str) -> list[Site]:
+    """Return where the Python of a portion makes errors: those of the contract, and builtin ones."""
+    (folder,) = importlib.import_module(f"fucina.{portion}").__path__
+    found = []
+    for path in sorted(Path(folder).rglob("*.py")):
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        raised = {id(node.exc) for node in ast.walk(tree) if isinstance(node, ast.Raise)}
+        for node in ast.walk(tree):
+            if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Name):
+                continue
+            given = {keyword.arg: keyword.value for keyword in node.keywords}
+            contracts = node.func.id in errors.__all__ or (id(node) in raised and "clause" in given)
+            if contracts or is_builtin_error(node.func.id):
+                clause = given.get("clause")
+                named = clause.value if isinstance(clause, ast.Constant) else "" if clause else None
+                shows = node.args and any(isinstance(part, ast.FormattedValue) for part in ast.walk(node.args[0]))
+                message = None if shows else ast.literal_eval(node.args[0]) if node.args else ""
+                found.append(Site(f"{path.name}:{node.lineno}", named if contracts else "", message))
+    return found
+
+
+def is_builtin_error(name: str) -> bool:
+    """Whether a name is that of an exception of Python's own."""
+    found = getattr(builtins, name, None)
+    return isinstance(found, type) and issubclass(found, BaseException)
+
+
+def c_sites() -> list[Site]:
+    """Return where the C of fucina.fast makes errors of the contract."""
+    found = []
+    for path in sorted((PAGE.parents[2] / "fast" / "csrc" / "python").glob("*.c")):
+        text = path.read_text(encoding="utf-8")
+        calls = list(re.finditer(r'fh_refuse(?:_type)?\(FH_\w+,\s*(?:clause|"([A-Z0-9-]+)"),\s*"([^"]*)"', text))
+        assert len(calls) == len(re.findall(r"fh_refuse(?:_type)?\(FH_", text)), f"{path.name}: not read"
+        for call in calls:
+            line = text.count("\n", 0, call.start()) + 1
+            found.append(Site(f"{path.name}:{line}", call[1] or "", None if "%" in call[2] else call[2]))
+    return found
+
+
+SITES = {"fast": lambda: python_sites("fast"), "reference": lambda: python_sites("reference"), "C": c_sites}
+
+
+@pytest.mark.parametrize("portion", SITES)
+def test_whatever_is_raised_names_a_clause_and_shows_what_was_given(portion: str) -> None:
     """Read in the source: paths that no row walks are held to it too."""
-    (place,) = importlib.import_module(f"fucina.{portion}").__path__
-    seen, without = 0, []
-    for path in sorted(Path(place).rglob("*.py")):
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in errors.__all__:
-                seen += 1
-                if not any(argument.arg == "clause" for argument in node.keywords):
-                    without.append(f"{path.name}:{node.lineno}")
-    assert seen > 200
-    assert not without
+    sites, known = SITES[portion](), load()
+    assert len(sites) > (20 if portion == "C" else 200)
+    assert not [site for site in sites if site.clause is None]
+    assert not [site for site in sites if site.clause and site.clause not in known]
+    assert not [site for site in sites if site.message is not None and site.message not in WITHOUT_A_VALUE]
+
+
+def test_no_excuse_is_left_over() -> None:
+    """Each message without a value still is one of somewhere."""
+    assert {site.message for find in SITES.values() for site in find()} - {None} == set(WITHOUT_A_VALUE)
 
 
 def test_the_page_shows_every_error() -> None:

@@ -122,7 +122,7 @@ void fh_let_go_silently(struct fc_storage *s) {
 /* Clauses: STORAGE-GEN-1, STORAGE-SHADOW-1, STORAGE-READ-1 */
 int fh_open_for_writing(struct fc_storage *s) {
     if (s->read_only && !FC_PLANTED(READ_ONLY_WRITTEN)) {
-        fh_refuse(FH_ReadOnlyStorage, "STORAGE-READ-1", "the storage is read-only");
+        fh_refuse(FH_ReadOnlyStorage, "STORAGE-READ-1", "a storage of %llu bytes is read-only", (unsigned long long)s->bytes);
         return 0;
     }
     if (!FC_PLANTED(GENERATION_STALE)) atomic_fetch_add_explicit(&s->generation, 1, memory_order_relaxed);
@@ -151,7 +151,8 @@ PyObject *fh_pin(struct fc_storage *s, size_t offset, size_t bytes, int writable
     if (!self) return NULL;
     if (!fc_storage_pin(s)) {
         Py_DECREF(self);
-        return fh_refuse(FH_UseAfterDeinit, "STORAGE-DEAD-1", "the storage was used after its memory was given back");
+        return fh_refuse(FH_UseAfterDeinit, "STORAGE-DEAD-1", "a storage of %llu bytes was used after its memory was given back",
+                         (unsigned long long)s->bytes);
     }
     self->storage = s;
     self->start = s->data + offset;
@@ -271,7 +272,7 @@ static PyObject *retain(PyObject *self, PyObject *unused) {
     (void)unused;
     REQUIRE_LIVE(self, "STORAGE-REF-1");
     if (!fc_storage_retain(storage_of(self)))
-        return fh_refuse(FH_Overflow, "STORAGE-REF-1", "a storage has fewer than 2^30 references");
+        return fh_refuse(FH_Overflow, "STORAGE-REF-1", "a storage has fewer than 2^30 references, got one more of %R", self);
     Py_RETURN_NONE;
 }
 
@@ -338,7 +339,7 @@ static PyObject *set_shadow(PyObject *self, PyObject *const *args, Py_ssize_t co
     struct owner *owner = shadow == Py_None ? owner_of(s) : owner_made(s);
     if (!owner) {
         if (shadow == Py_None) Py_RETURN_NONE;
-        return fh_refuse(FH_OutOfMemory, "STORAGE-SHADOW-1", "no memory for what keeps the shadow");
+        return fh_refuse(FH_OutOfMemory, "STORAGE-SHADOW-1", "no memory for what keeps the shadow of %R", self);
     }
     if (owner->shadow == shadow) Py_RETURN_NONE;
     drop_shadow(s);

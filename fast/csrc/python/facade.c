@@ -52,7 +52,7 @@ PyObject *fh_facade_empty(PyTypeObject *type, int dtype, int bare, PyObject *con
     struct fc_storage *s = t->storage = fc_pool_acquire(pool->pool, dtype, fc_count(rank, shape), fh_element_size[dtype]);
     if (!s) {
         Py_DECREF(self);
-        return fh_refuse(FH_OutOfMemory, "POOL-MEMORY-1", "no memory for a tensor");
+        return fh_refuse(FH_OutOfMemory, "POOL-MEMORY-1", "no memory for a tensor of %llu elements", (unsigned long long)fc_count(rank, shape));
     }
     t->rank = (uint8_t)rank;
     t->dtype = (uint8_t)dtype;
@@ -178,7 +178,7 @@ static PyObject *consumed(PyObject *self, PyObject *unused) {
     fc_storage_hold(t->storage);
     if (!fc_storage_retain(t->storage)) { /* so that on error the reference stays */
         fc_storage_drop(t->storage);
-        return fh_refuse(FH_Overflow, "STORAGE-REF-1", "a storage has fewer than 2^30 references");
+        return fh_refuse(FH_Overflow, "STORAGE-REF-1", "a storage has fewer than 2^30 references, got one more of %R", self);
     }
     PyObject *raw = fh_tensor_over(t->storage, t->rank, t->shape, t->strides, t->offset);
     if (!raw) return NULL;

@@ -224,7 +224,7 @@ static PyObject *run_with_memory(struct job *job) {
     PyObject *result = run(job);
     if (!result || !failed) return result;
     Py_DECREF(result);
-    return fh_refuse(FH_OutOfMemory, "STORAGE-FAULT-1", "no memory to sort in");
+    return fh_refuse(FH_OutOfMemory, "STORAGE-FAULT-1", "no memory to sort %R in", (PyObject *)job->x);
 }
 static PyObject *sort_into(int indices, PyObject *const *args, Py_ssize_t count) {
     struct job job = {.compute = compute_sort, .operation = indices};

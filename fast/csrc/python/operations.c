@@ -27,7 +27,7 @@ static int adopt(fh_context *ctx, PyObject *result) {
     PyObject *entries = scopes ? PyObject_GetAttr(scopes, entries_name) : NULL, *entry = NULL;
     int good = 0;
     if (entries && !fc_memory_charge())
-        fh_refuse(FH_OutOfMemory, "SCOPE-RESERVE-1", "no memory for a slot of a scope");
+        fh_refuse(FH_OutOfMemory, "SCOPE-RESERVE-1", "no memory for a slot of a scope, which %R needs", result);
     else if (entries && (entry = PyTuple_Pack(3, result, Py_None, Py_None))) {
         const int open = fh_scope_is_open(ctx); /* a finalizer that the tuple set off may have closed it */
         good = !open || PyList_Append(entries, entry) == 0;

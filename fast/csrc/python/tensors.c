@@ -88,7 +88,7 @@ PyObject *fh_tensor_over(struct fc_storage *s, int rank, const size_t *shape, co
 /* Clause: TENSOR-VIEW-1 */
 PyObject *fh_view_of(const fh_tensor *t, int rank, const size_t *shape, const size_t *strides, size_t offset) {
     if (!fc_storage_retain(t->storage))
-        return fh_refuse(FH_Overflow, "STORAGE-REF-1", "a storage has fewer than 2^30 references");
+        return fh_refuse(FH_Overflow, "STORAGE-REF-1", "a storage has fewer than 2^30 references, got one more of %R", (PyObject *)(uintptr_t)t);
     if (FC_PLANTED(VIEW_NOT_RETAINED)) fc_storage_release(t->storage);
     fc_storage_hold(t->storage);
     return fh_tensor_over(t->storage, rank, shape, strides, offset);
@@ -100,7 +100,7 @@ PyObject *fh_tensor_empty(fh_pool *pool, int dtype, int rank, const size_t *shap
     if (fh_block_size[dtype] > 1) dims[rank - 1] /= fh_block_size[dtype];
     fc_row_major(rank, dims, strides);
     struct fc_storage *s = fc_pool_acquire(pool->pool, dtype, fc_count(rank, dims), fh_element_size[dtype]);
-    if (!s) return fh_refuse(FH_OutOfMemory, "POOL-MEMORY-1", "no memory for a tensor");
+    if (!s) return fh_refuse(FH_OutOfMemory, "POOL-MEMORY-1", "no memory for a tensor of %llu storage elements", (unsigned long long)fc_count(rank, dims));
     return fh_tensor_over(s, rank, shape, strides, 0);
 }
 
@@ -456,7 +456,7 @@ static Py_ssize_t length(PyObject *self) {
     }
     const size_t count = fc_count(of(self)->rank, of(self)->shape);
     if (count && count <= PY_SSIZE_T_MAX) return (Py_ssize_t)count;
-    fh_refuse(FH_Overflow, "TENSOR-GEOM-1", "the number of elements does not fit len()");
+    fh_refuse(FH_Overflow, "TENSOR-GEOM-1", "len() must lie below 2^63, got the elements of %R", self);
     return -1;
 }
 

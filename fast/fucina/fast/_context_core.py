@@ -143,8 +143,8 @@ class Core(contexts.Context):
         Clauses: CONTEXT-LIFE-2, CONTEXT-THREAD-1
         """
         if self._closed:
-            raise UseAfterDeinit("a context was used after its deinit", clause="CONTEXT-LIFE-2")
-        raise ConcurrentUse("the context is in use on another thread", clause="CONTEXT-THREAD-1")
+            raise UseAfterDeinit(f"{self!r} was used after its deinit", clause="CONTEXT-LIFE-2")
+        raise ConcurrentUse(f"{self!r} is in use on another thread", clause="CONTEXT-THREAD-1")
 
 
 _Context = TypeVar("_Context", bound=Core)

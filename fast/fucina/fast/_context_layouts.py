@@ -87,7 +87,7 @@ class Layouts(Operations):
             raise InvalidDType(f"lifetime must be a RhsLifetime, got {shown(lifetime)}", clause="CONTEXT-LIFETIME-1")
         if lifetime.is_cacheable() and found.buffer._state[0] == _POOLED:
             raise InvalidBounds(
-                "lifetime must be transient for pooled storage, whose address is used again, got stable_process",
+                f"lifetime must be transient where an address is used again, got {lifetime.name} for pooled {found!r}",
                 clause="CONTEXT-LIFETIME-2",
             )
 
@@ -279,7 +279,7 @@ def _narrowed(x: RawTensor, axis: Any, start: Any, number: Any) -> RawTensor:
     if GEOMETRY[x.dtype].kind is DTypeKind.block_quantized and at == len(shape) - 1:
         raise InvalidDType(f"axis must not be the last of {x.dtype.name}: blocks lie along it", clause=clause)
     if count == 0:
-        raise EmptySelection("length must be at least 1, got 0", clause=clause)
+        raise EmptySelection(f"length must be at least 1, got {count}", clause=clause)
     if first + count > shape[at]:
         raise IndexOutOfBounds(
             f"the range must end within [0, {shape[at]}], got [{first}, {first + count})", clause=clause

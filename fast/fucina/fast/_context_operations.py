@@ -81,7 +81,7 @@ class Operations(Making):
         if into:
             _require_destination(into[0], dtype, shape, first, second)
         if operation == _DIV and dtype in _INTEGERS and contexts.has_zero(second):
-            raise DivisionByZero("b must have no 0 among its integers", clause="CONTEXT-ARITH-2")
+            raise DivisionByZero(f"b must have no 0 among its integers, got {second!r}", clause="CONTEXT-ARITH-2")
         result = into[0] if into else self._rt.new(dtype, shape)
         contexts.pointwise(operation, first, second, result, bool(into))
         return result

@@ -146,5 +146,5 @@ class Scopes(Layouts):
         Clauses: SCOPE-NODE-1
         """
         if node is None:
-            raise InvalidDType("node must be an object, got None", clause="SCOPE-NODE-1")
+            raise InvalidDType(f"node must be an object, got {node}", clause="SCOPE-NODE-1")
         self._rt.scopes.adopt(None, node, destroy_node)

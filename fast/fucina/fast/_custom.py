@@ -82,7 +82,7 @@ def _applied(
     ctx._enter()
     try:
         if not tensors:
-            raise DTypeMismatch("an operation takes one tensor or more, got none", clause=_CLAUSE)
+            raise DTypeMismatch(f"an operation takes one tensor or more, got {len(tensors)}", clause=_CLAUSE)
         operands = [operand(f"operand {k}", value, _CLAUSE) for k, value in enumerate(tensors)]
         names = names_of(tags) if tags is not None else None
         with _untracked(ctx):

@@ -76,7 +76,7 @@ class WaitGroup:
         """Count one task less; OverRelease when there is none."""
         with self._changed:
             if self._count == 0:
-                raise OverRelease("finish without a start", clause="TEAM-PRIMITIVE-1")
+                raise OverRelease(f"each finish must follow a start, got {self!r}", clause="TEAM-PRIMITIVE-1")
             self._count -= 1
             self._changed.notify_all()
 
@@ -125,7 +125,9 @@ class WaitGroup:
         if first is not None:
             raise first
         if lost:
-            raise ForkedInTask("the process forked; tasks that were spawned before are not done", clause="TEAM-FORK-2")
+            raise ForkedInTask(
+                f"the process forked; {len(lost)} tasks that were spawned before are not done", clause="TEAM-FORK-2"
+            )
 
 
 class Mutex:
@@ -150,7 +152,7 @@ class Mutex:
         try:
             self._lock.release()
         except RuntimeError:
-            raise OverRelease("unlock without a lock", clause="TEAM-PRIMITIVE-1") from None
+            raise OverRelease(f"{self!r} must be locked before its unlock", clause="TEAM-PRIMITIVE-1") from None
 
     def __enter__(self) -> Self:
         self.lock()

@@ -220,7 +220,8 @@ def _require_scope(ctx: Any, *nodes: Any) -> bool:
     tracked = tracks(ctx, DType.f32, *nodes)
     if tracked and not ctx._rt.scopes.marks:
         raise ActiveExecScopeRequired(
-            "a scope must be open for a composed operation whose result tracks gradients", clause="AUTOGRAD-SCOPE-1"
+            f"a scope must be open for a composed operation whose result tracks gradients, got none in {ctx!r}",
+            clause="AUTOGRAD-SCOPE-1",
         )
     return tracked
 

@@ -14,7 +14,7 @@ from fucina.fast._facade_core import checked_count, constructor, fresh
 from fucina.fast._facade_indices import indices_of, require_indices
 from fucina.fast._facade_making import Making, sized
 from fucina.fast._objects import handles
-from fucina.fast._shown import double_shown, integer_shown
+from fucina.fast._shown import double_shown, integer_shown, shown
 from fucina.fast._sizes import length
 from fucina.fast.tensor import TensorOf
 from fucina.spec.errors import InvalidBounds, InvalidDType, InvalidShape, InvalidTag, Overflow
@@ -338,14 +338,14 @@ def _number_of_steps(start: float, end: float, step: float) -> int:
     clause = "FACADE-NEW-5"
     with _number(end) as b, _number(start) as a, _number(step) as by:
         if by.item() == 0.0:
-            raise InvalidShape("step must not be 0", clause=clause)
+            raise InvalidShape(f"step must not be 0, got {shown(step)}", clause=clause)
         contexts.pointwise(_SUB, b, a, b, False)
         contexts.pointwise(_DIV, b, by, b, False)
         value = cast(float, b.item())
     if value != value or value == -float("inf"):
         raise InvalidShape(f"the number of elements must be at least 1, got {value!r}", clause=clause)
     if value == float("inf"):
-        raise Overflow("the number of elements must be below 2^64, got inf", clause=clause)
+        raise Overflow(f"the number of elements must be below 2^64, got {value!r}", clause=clause)
     top, bottom = value.as_integer_ratio()
     count = -(-top // bottom)
     if count < 1:

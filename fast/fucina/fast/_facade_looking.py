@@ -84,7 +84,7 @@ class Looking(Part):
 
     def __len__(self) -> int:
         if not self.shape:
-            raise DTypeMismatch("a scalar has no axis, and so no len()", clause="FACADE-LOOK-1")
+            raise DTypeMismatch(f"{self!r} is a scalar, without an axis, and so has no len()", clause="FACADE-LOOK-1")
         return self.shape[0]
 
     # -- arrays; C comes to the first two with what has none

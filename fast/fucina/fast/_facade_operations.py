@@ -347,7 +347,7 @@ def _binary(x: Tensor, ctx: Any, operation: int, other: Any) -> Tensor:
     with _Along(x, left) as (a, a_shape), _Along(y, right) as (b, b_shape):
         shape = _together(a_shape, b_shape, clause)
         if operation == _DIV and dtype in INTEGERS and contexts.has_zero(b):
-            raise DivisionByZero("other must have no 0 among its integers", clause="POLICY-ARITH-1")
+            raise DivisionByZero(f"other must have no 0 among its integers, got {y!r}", clause="POLICY-ARITH-1")
         if left:
             handles.facade_alignment(type(x), type(y), kind, _in_bytes(left), _in_bytes(right))
         return _computed(ctx, operation, kind, shape, (x, a, left), (y, b, right))

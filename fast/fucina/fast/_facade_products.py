@@ -25,7 +25,7 @@ from fucina.fast._facade_reductions import Reductions
 from fucina.fast._facade_types import TensorType, axis_of, kind_of
 from fucina.fast._facade_views import merged_stride
 from fucina.fast._objects import handles
-from fucina.fast._shown import tuple_shown
+from fucina.fast._shown import shown, tuple_shown
 from fucina.fast.autograd import Node
 from fucina.spec.errors import InvalidShape, InvalidTag, ShapeMismatch
 from fucina.spec.runtime import MAX_RANK
@@ -72,7 +72,7 @@ class Products(Reductions):
             names = self._names_of_rows(found.kind)
             rank = len(found.shape) + kind.rank - 1
             if kind.rank == 0:
-                raise InvalidShape("a tensor without axes has no rows", clause=clause)
+                raise InvalidShape(f"rows are those of a tensor with axes, got {kind!r}", clause=clause)
             if self.dtype not in PLAIN and kind.rank != 2:
                 raise InvalidShape(f"rows of blocks are those of a tensor of two axes, got {kind!r}", clause=clause)
             if rank > MAX_RANK:
@@ -171,7 +171,7 @@ def _contracted(kind: TensorType, its: TensorType, axis: Any) -> tuple[int, int]
     clause = "POLICY-DOT-1"
     if kind._names is None and its._names is None:
         if axis is not None:
-            raise InvalidTag("axis is not given for tensors without tags", clause=clause)
+            raise InvalidTag(f"axis is not given for tensors without tags, got {shown(axis)}", clause=clause)
         return kind.rank - 1, 0
     if not kind._names or not its._names:
         raise InvalidTag(f"there must be a tag that both have, got {kind!r} and {its!r}", clause=clause)

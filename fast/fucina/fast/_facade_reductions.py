@@ -240,7 +240,7 @@ class Reductions(Operations):
         count = whole("k", k, clause)
         shape = checked_count(self._raw_shape, clause)
         if count == 0:
-            raise EmptySelection("k must be at least 1, got 0", clause=clause)
+            raise EmptySelection(f"k must be at least 1, got {count}", clause=clause)
         if not 0 < count <= shape[at]:
             raise IndexOutOfBounds(f"k must lie in [1, {shape[at]}], got {integer_shown(count)}", clause=clause)
         dims = (*shape[:at], count, *shape[at + 1 :])
@@ -283,7 +283,7 @@ def _summed(x: Tensor, ctx: Any, what: str, allowed: frozenset[DType], axes: Any
     elif isinstance(axes, tuple | list):
         gone = axes_of(kind, axes)
         if not gone:
-            raise EmptySelection("there must be an axis, got an empty tuple", clause=clause)
+            raise EmptySelection(f"axes must name an axis, got {axes!r}", clause=clause)
     else:
         gone = (axis_of(kind, axes),)
     stays = switch("keep_dims", keep_dims, clause)

@@ -39,7 +39,9 @@ class TensorType(type):
     def __new__(cls, name: str, bases: tuple[type, ...], members: dict[str, Any], *, made: bool = False) -> TensorType:
         """Return a type, of those that are made here: nothing else derives from ``Tensor``."""
         if not made:
-            raise DTypeMismatch('a type of tensors is made from tags, such as Tensor("batch", "d")', clause=_CLAUSE)
+            raise DTypeMismatch(
+                f'a type of tensors is made from tags, such as Tensor("batch", "d"), got class {name}', clause=_CLAUSE
+            )
         return super().__new__(cls, name, bases, members)
 
     def __init__(cls, name: str, bases: tuple[type, ...], members: dict[str, Any], *, made: bool = False) -> None:

@@ -180,7 +180,8 @@ class Interchange(Access):
 
     def _refuse_copy(self, *_: object) -> NoReturn:
         raise NotCopyable(
-            "a raw tensor cannot be copied or pickled: clone and clone_view say what is meant", clause="TENSOR-LIFE-2"
+            f"a raw tensor cannot be copied or pickled: clone and clone_view say what is meant, got {self!r}",
+            clause="TENSOR-LIFE-2",
         )
 
     __copy__ = __deepcopy__ = __reduce_ex__ = __reduce__ = _refuse_copy

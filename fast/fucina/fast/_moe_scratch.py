@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from fucina.fast._shown import shown
+from fucina.fast._shown import integer_shown, shown
 from fucina.fast._sizes import length
 from fucina.fast.geometry import storage
 from fucina.fast.storage import BufferOf
@@ -35,7 +35,7 @@ class MoeDecodeScratchView:
 
     def _array(self, name: str) -> AnyArray:
         if self._scratch.session != self._session:
-            raise UseAfterDeinit("a view of the scratch was used after its unlock", clause="CONTEXT-MOE-1")
+            raise UseAfterDeinit(f"{name} of the scratch was used after its unlock", clause="CONTEXT-MOE-1")
         return self._arrays[name]
 
     @property
@@ -205,5 +205,7 @@ def _word(size: int) -> int:
     Clauses: CONTEXT-MOE-2
     """
     if size >> 64:
-        raise InvalidDataLength("lengths of the scratch must lie below 2^64", clause="CONTEXT-MOE-2")
+        raise InvalidDataLength(
+            f"lengths of the scratch must lie below 2^64, got {integer_shown(size)}", clause="CONTEXT-MOE-2"
+        )
     return size

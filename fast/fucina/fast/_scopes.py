@@ -32,7 +32,7 @@ class ExecScope:
     _slots: int
 
     def __init__(self) -> None:
-        raise DTypeMismatch("an ExecScope is made by open_exec_scope()", clause="SCOPE-MARK-1")
+        raise DTypeMismatch(f"an {type(self).__name__} is made by open_exec_scope()", clause="SCOPE-MARK-1")
 
     @property
     def index(self) -> int:
@@ -46,7 +46,7 @@ class ExecScope:
         return f"<ExecScope index={self._index}>"
 
     def _refuse_copy(self, *_: object) -> NoReturn:
-        raise NotCopyable("an ExecScope cannot be copied or pickled", clause="SCOPE-MARK-1")
+        raise NotCopyable(f"{self!r} cannot be copied or pickled", clause="SCOPE-MARK-1")
 
     __copy__ = __deepcopy__ = __reduce_ex__ = _refuse_copy
 
@@ -178,7 +178,9 @@ class ScopeStack:
         if value is not None and value.scope_owned:
             raise ScopeOrder(f"{value!r} belongs to a scope already", clause="SCOPE-ADOPT-1")
         if not mark._slots:
-            raise ScopeOrder("a slot must be reserved in the innermost scope first", clause="SCOPE-RESERVE-1")
+            raise ScopeOrder(
+                f"a slot must be reserved in the innermost scope first, got none in {mark!r}", clause="SCOPE-RESERVE-1"
+            )
         mark._slots -= 1
         self._entries.append((value, node, destroy_node))
         if value is not None:

@@ -78,7 +78,7 @@ class BufferPool(handles.Pool):
         self._require_open()
         count = checked_length("length", length, "POOL-SIZE-1")
         if count == 0:
-            raise InvalidShape("length must be at least 1, got 0", clause="POOL-SIZE-1")
+            raise InvalidShape(f"length must be at least 1, got {count}", clause="POOL-SIZE-1")
         return self._lent(self._acquire(DType.f32.index, count), count)
 
     def acquire_typed(self, dtype: DType, storage_len: int) -> Storage:
@@ -145,7 +145,10 @@ class BufferPool(handles.Pool):
             )
         if self._traced and not handles.set_origin(buffer, calling_line() or "an unknown place"):
             buffer.release()
-            raise OutOfMemory("no memory to note where a buffer was acquired", clause="POOL-MEMORY-1")
+            raise OutOfMemory(
+                f"no memory to note where a buffer of {integer_shown(count)} elements was acquired",
+                clause="POOL-MEMORY-1",
+            )
         return buffer
 
     # -- looking
@@ -238,7 +241,7 @@ class BufferPool(handles.Pool):
 
     def _require_open(self) -> None:
         if self._closed:
-            raise UseAfterDeinit("the pool was used after deinit", clause="POOL-TYPE-1")
+            raise UseAfterDeinit(f"{self!r} was used after its deinit", clause="POOL-TYPE-1")
 
     def __enter__(self) -> Self:
         self._require_open()
@@ -257,7 +260,7 @@ class BufferPool(handles.Pool):
         return f"<BufferPool cached_bytes={cached} outstanding={out}>"
 
     def _refuse_copy(self, *_: object) -> NoReturn:
-        raise NotCopyable("a pool cannot be copied or pickled", clause="POOL-TYPE-1")
+        raise NotCopyable(f"{self!r} cannot be copied or pickled", clause="POOL-TYPE-1")
 
     __copy__ = __deepcopy__ = __reduce_ex__ = __reduce__ = _refuse_copy
 
@@ -293,7 +296,7 @@ class ScratchLease:
     def _held(self) -> Storage:
         lent = self._lent
         if lent is None:
-            raise UseAfterDeinit("the lease was used after its release", clause="POOL-SCRATCH-1")
+            raise UseAfterDeinit(f"{self!r} was used after its release", clause="POOL-SCRATCH-1")
         return lent
 
     @property
@@ -325,7 +328,7 @@ class ScratchLease:
         """
         lent, self._lent = self._lent, None
         if lent is None:
-            raise OverRelease("the lease was released already", clause="POOL-SCRATCH-2")
+            raise OverRelease(f"{self!r} was released before", clause="POOL-SCRATCH-2")
         lent.release()
 
     def __enter__(self) -> Self:
@@ -344,6 +347,6 @@ class ScratchLease:
         return f"<ScratchLease items={self._count} dtype={self._form}>"
 
     def _refuse_copy(self, *_: object) -> NoReturn:
-        raise NotCopyable("a lease cannot be copied or pickled", clause="POOL-SCRATCH-1")
+        raise NotCopyable(f"{self!r} cannot be copied or pickled", clause="POOL-SCRATCH-1")
 
     __copy__ = __deepcopy__ = __reduce_ex__ = __reduce__ = _refuse_copy

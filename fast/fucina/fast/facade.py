@@ -19,6 +19,7 @@ from fucina.fast._arguments import is_whole
 from fucina.fast._facade_composed import Composed
 from fucina.fast._facade_types import TensorType, kind_of, root
 from fucina.fast._objects import handles, install
+from fucina.spec.errors import DTypeMismatch
 from fucina.spec.types import DType
 
 __all__ = ["Tensor"]
@@ -82,7 +83,9 @@ class Parts(Composed):
 
     def __neg__(self) -> Tensor:
         if not self._has_number(1):
-            raise TypeError("FACADE-PYTHON-1: the operators need a tensor that a context made")
+            raise DTypeMismatch(
+                f"an operator needs a tensor that a context made, got {self!r}", clause="FACADE-PYTHON-1"
+            )
         return self.scale(self._context, -1.0)
 
 

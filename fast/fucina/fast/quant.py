@@ -309,7 +309,9 @@ def dequantize_rows(
     result, filled = _f32_target(out, (*wanted.shape, row_blocks * geometry_of(dtype).elements))
     refuse_overlap("blocks", given.memory, "out", filled, "BLOCK-OUT-1")
     if np.shares_memory(wanted, result):
-        raise OverlappingMemory("out must not share memory with indices, got two that do", clause="BLOCK-OUT-1")
+        raise OverlappingMemory(
+            f"out must not share memory with indices, got {result.nbytes} bytes over them", clause="BLOCK-OUT-1"
+        )
     if chosen.size:  # where no row is wanted, a row may be longer than any memory
         words = Memory.of(chosen).pointer("uint64_t *")
         lib.fc_dequantize_rows(

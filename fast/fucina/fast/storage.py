@@ -198,7 +198,7 @@ class Storage(handles.Storage):
         )
 
     def _refuse_copy(self, *_: object) -> NoReturn:
-        raise NotCopyable("a storage cannot be copied or pickled", clause="STORAGE-GC-2")
+        raise NotCopyable(f"{self!r} cannot be copied or pickled", clause="STORAGE-GC-2")
 
     __copy__ = __deepcopy__ = __reduce_ex__ = __reduce__ = _refuse_copy
 

@@ -272,7 +272,7 @@ class RankedView:
     _tensor: RawTensor
 
     def __init__(self) -> None:
-        raise DTypeMismatch("a ranked tensor is made by rank_view(rank)", clause="TENSOR-RANK-1")
+        raise DTypeMismatch(f"a {type(self).__name__} is made by rank_view(rank)", clause="TENSOR-RANK-1")
 
     @property
     def tensor(self) -> RawTensor:

@@ -75,7 +75,7 @@ class Chain:
             )
         outcome = chain_enqueue(self._handle, number)
         if outcome == lib.FC_CHAIN_OVER:
-            raise ChainViolation("the dispatch of this chain is over", clause="TEAM-CHAIN-2")
+            raise ChainViolation(f"the dispatch of this chain is over, got index {number}", clause="TEAM-CHAIN-2")
         if outcome == lib.FC_CHAIN_TWICE:
             raise ChainViolation(f"task {number} became runnable twice", clause="TEAM-CHAIN-2")
 
@@ -83,7 +83,7 @@ class Chain:
 def _native_team(workers: int) -> tuple[Any, int]:
     team = lib.fc_team_open(workers)
     if team == ffi.NULL:
-        raise OutOfMemory("no memory for a team", clause="TEAM-LAZY-1")
+        raise OutOfMemory(f"no memory for a team of {workers} workers", clause="TEAM-LAZY-1")
     return team, int(ffi.cast("uintptr_t", team))
 
 
@@ -145,7 +145,7 @@ class BarrierPool:
 
     def _alive(self) -> int:
         if self._ended:
-            raise UseAfterDeinit("the team has been ended", clause="TEAM-END-1")
+            raise UseAfterDeinit(f"{self!r} has been ended", clause="TEAM-END-1")
         return self._address
 
     def parallel_chunks(self, tasks: Sequence[Task], run: Callable[[Task], object]) -> None:
@@ -232,7 +232,7 @@ class BarrierPool:
         """
         self._alive()
         if not lib.fc_team_close(self._team):
-            raise ConcurrentUse("the team cannot be ended during a dispatch", clause="TEAM-END-1")
+            raise ConcurrentUse(f"{self!r} cannot be ended during a dispatch", clause="TEAM-END-1")
         self._ended = True
 
     def __enter__(self) -> Self:
@@ -350,13 +350,13 @@ class OneShotWorker:
 
     def _alive(self) -> int:
         if self._ended:
-            raise UseAfterDeinit("the worker has been ended", clause="TEAM-ONESHOT-2")
+            raise UseAfterDeinit(f"{self!r} has been ended", clause="TEAM-ONESHOT-2")
         return self._address
 
     def _outside(self) -> int:
         address = self._alive()
         if team_within(self._begun):
-            raise ConcurrentUse("a task cannot wait for itself", clause="TEAM-ONESHOT-2")
+            raise ConcurrentUse(f"a task cannot wait for itself, got {self!r} within its task", clause="TEAM-ONESHOT-2")
         return address
 
     def start(self, task: Callable[[], object]) -> None:
@@ -371,7 +371,7 @@ class OneShotWorker:
         """
         known_callable("task", task)
         if not team_begin(self._alive(), task, self._begun):
-            raise ConcurrentUse("the worker has a task that was not waited for", clause="TEAM-ONESHOT-2")
+            raise ConcurrentUse(f"{self!r}, a worker, has a task that was not waited for", clause="TEAM-ONESHOT-2")
 
     def wait(self) -> Any:
         """Wait for the task; return what it returned, raise what it raised; None when none was started.
@@ -411,7 +411,7 @@ class OneShotWorker:
                 self.wait()
         finally:
             if not lib.fc_team_close(self._team):
-                raise ConcurrentUse("another thread waits for the task", clause="TEAM-ONESHOT-2")
+                raise ConcurrentUse(f"another thread waits for the task of {self!r}", clause="TEAM-ONESHOT-2")
             self._ended = True
 
     def __enter__(self) -> Self:

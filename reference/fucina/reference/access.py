@@ -256,4 +256,4 @@ class Access(Handle):
         first, end = self.span()
         start = address_of(out)
         if out.size and start < end and first < start + out.nbytes:
-            raise OverlappingMemory("dst must not share memory with the tensor", clause=clause)
+            raise OverlappingMemory(f"dst must not share memory with the tensor, got bytes of {self!r}", clause=clause)

@@ -66,7 +66,10 @@ class Indices(NamedTuple):
         Clauses: BLOCK-OUT-1
         """
         if self.array is not None and np.shares_memory(self.array, out.patterns):
-            raise OverlappingMemory("out must not share memory with indices, got two that do", clause="BLOCK-OUT-1")
+            raise OverlappingMemory(
+                f"out must not share memory with indices, got {out.patterns.nbytes} bytes over them",
+                clause="BLOCK-OUT-1",
+            )
 
 
 def given_indices(indices: object, rows: int) -> Indices:

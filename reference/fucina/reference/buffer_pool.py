@@ -121,7 +121,7 @@ class BufferPool:
         self._require_open("POOL-TYPE-1")
         count = length_argument("length", length, "POOL-SIZE-1")
         if count == 0:
-            raise InvalidShape("an f32 buffer of 0 elements cannot be acquired", clause="POOL-SIZE-1")
+            raise InvalidShape(f"length must be at least 1 for f32, got {count}", clause="POOL-SIZE-1")
         return self._lent(DType.f32, self._buffers, rounded_length(count) * F32_BYTES)
 
     def acquire_typed(self, dtype: DType, storage_len: int) -> Storage:
@@ -340,7 +340,7 @@ class BufferPool:
 
     def _require_open(self, clause: str) -> None:
         if self._closed:
-            raise UseAfterDeinit("the pool was used after its deinit", clause=clause)
+            raise UseAfterDeinit(f"{self!r} was used after its deinit", clause=clause)
 
     def __enter__(self) -> BufferPool:
         self._require_open("POOL-TYPE-1")
@@ -358,7 +358,7 @@ class BufferPool:
         return f"<BufferPool cached_bytes={self.cached_bytes()} outstanding={self.outstanding_buffers()}>"
 
     def _refuse_copy(self, *_: object) -> NoReturn:
-        raise NotCopyable("a BufferPool cannot be copied or pickled", clause="POOL-TYPE-1")
+        raise NotCopyable(f"{self!r} cannot be copied or pickled", clause="POOL-TYPE-1")
 
     __copy__ = __deepcopy__ = __reduce_ex__ = _refuse_copy
 

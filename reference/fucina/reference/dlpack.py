@@ -183,7 +183,9 @@ def imported(source: Any, dtype: DType) -> Imported:
     capsule = _capsule(source)
     name = next((name for name in _FORMS if _is_valid(capsule, name)), None)
     if name is None:
-        raise DTypeMismatch("a DLPack capsule that nobody has consumed is required", clause="TENSOR-DLPACK-2")
+        raise DTypeMismatch(
+            f"a DLPack capsule that nobody has consumed is required, got {capsule!r}", clause="TENSOR-DLPACK-2"
+        )
     place = _pointer(capsule, name)
     managed = _FORMS[name].from_address(place)
     shape, address = _checked(managed, dtype)

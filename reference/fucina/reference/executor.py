@@ -71,7 +71,7 @@ class WaitGroup:
         """Count one task less; OverRelease when there is none."""
         with self._changed:
             if self._count == 0:
-                raise OverRelease("finish without a start", clause="TEAM-PRIMITIVE-1")
+                raise OverRelease(f"finish was called on {self!r}, without a start", clause="TEAM-PRIMITIVE-1")
             self._count -= 1
             self._changed.notify_all()
 
@@ -129,7 +129,9 @@ class WaitGroup:
         if failures:
             raise min(failures, key=lambda failure: failure[0])[1]
         if lost:
-            raise ForkedInTask("the process forked; tasks that were spawned before are not done", clause="TEAM-FORK-2")
+            raise ForkedInTask(
+                f"the process forked; {len(lost)} tasks that were spawned before are not done", clause="TEAM-FORK-2"
+            )
 
 
 class Mutex:
@@ -154,7 +156,9 @@ class Mutex:
         try:
             self._lock.release()
         except RuntimeError:
-            raise OverRelease("unlock without a lock", clause="TEAM-PRIMITIVE-1") from None
+            raise OverRelease(
+                f"unlock was called on {self!r}, which nobody has locked", clause="TEAM-PRIMITIVE-1"
+            ) from None
 
     def __enter__(self) -> Self:
         self.lock()

@@ -142,7 +142,8 @@ class Node:
         """
         if self._destroyed:
             raise UseAfterDeinit(
-                "backward needs a tensor that was deinited, or whose scope was closed", clause="AUTOGRAD-LIFE-1"
+                f"backward needs a tensor of shape {self.shape}, which was deinited, or whose scope was closed",
+                clause="AUTOGRAD-LIFE-1",
             )
         for saved in self._saved:
             if saved is not None and saved.view.live("AUTOGRAD-LIFE-1").generation != saved.generation:

@@ -366,7 +366,8 @@ class Handle(Replaceable):
 
     def _refuse_copy(self, *_: object) -> NoReturn:
         raise NotCopyable(
-            "a raw tensor cannot be copied or pickled; clone and clone_view make new ones", clause="TENSOR-LIFE-2"
+            f"{self!r} is a raw tensor and cannot be copied or pickled; clone and clone_view make new ones",
+            clause="TENSOR-LIFE-2",
         )
 
     __copy__ = __deepcopy__ = __reduce_ex__ = _refuse_copy

@@ -66,7 +66,9 @@ class InPlace(Access):
         other.require_contiguous("add_in_place", clause)
         mine, its = self.span(), other.span()
         if mine != its and mine[0] < its[1] and its[0] < mine[1]:
-            raise OverlappingMemory("the operands share a part of their memory", clause=clause)
+            raise OverlappingMemory(
+                f"other must share all of its memory or none, got {other!r} over {self!r}", clause=clause
+            )
 
         out, terms = self.elements().reshape(-1), other.elements().reshape(-1)
         operation = pointwise("add", self.dtype)

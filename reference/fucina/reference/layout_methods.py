@@ -68,7 +68,7 @@ class LayoutMethods(Driven):
             raise InvalidDType(f"a RhsLifetime is required, got {shown(lifetime)}", clause="CONTEXT-LIFETIME-1")
         if lifetime.is_cacheable() and x.live().is_pooled:
             raise InvalidBounds(
-                "pooled storage is used again under the same address, so it is never stable_process",
+                f"the memory of {x!r} is used again under the same address, so lifetime is never {lifetime.name}",
                 clause="CONTEXT-LIFETIME-2",
             )
 

@@ -36,7 +36,7 @@ class MoeDecodeScratchView:
 
     def _part(self, name: str) -> AnyArray:
         if self._scratch.session != self._session:
-            raise UseAfterDeinit("a view of the scratch was used after its unlock", clause="CONTEXT-MOE-1")
+            raise UseAfterDeinit(f"{name} of a view of the scratch was used after its unlock", clause="CONTEXT-MOE-1")
         return self._parts[name]
 
     @property
@@ -276,5 +276,7 @@ def _fits(size: int) -> int:
     Clauses: CONTEXT-MOE-2
     """
     if size >> 64:
-        raise InvalidDataLength("the lengths of the scratch must be below 2^64", clause="CONTEXT-MOE-2")
+        raise InvalidDataLength(
+            f"the lengths of the scratch must be below 2^64, got {shown(size)}", clause="CONTEXT-MOE-2"
+        )
     return size

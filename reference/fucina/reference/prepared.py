@@ -82,6 +82,6 @@ class PreparedTensor:
         return f"<PreparedTensor {'owned' if self._owned else 'borrowed'} {self._tensor!r}>"
 
     def _refuse_copy(self, *_: object) -> NoReturn:
-        raise NotCopyable("a PreparedTensor cannot be copied or pickled", clause="CONTEXT-PREPARE-1")
+        raise NotCopyable(f"{self!r} cannot be copied or pickled", clause="CONTEXT-PREPARE-1")
 
     __copy__ = __deepcopy__ = __reduce_ex__ = _refuse_copy

@@ -118,7 +118,7 @@ class ExecContext(Construction, LayoutMethods, RawOperations, ScopeMethods, Grad
         return f"<ExecContext scope_depth={self._rt.scope_depth} outstanding={self._rt.buffers.outstanding_buffers()}>"
 
     def _refuse_copy(self, *_: object) -> NoReturn:
-        raise NotCopyable("an ExecContext cannot be copied or pickled", clause="CONTEXT-COPY-2")
+        raise NotCopyable(f"{self!r} cannot be copied or pickled", clause="CONTEXT-COPY-2")
 
     __copy__ = __deepcopy__ = __reduce_ex__ = _refuse_copy
 

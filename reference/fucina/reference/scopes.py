@@ -38,7 +38,7 @@ class ExecScope:
     _slots: int
 
     def __init__(self) -> None:
-        raise DTypeMismatch("an ExecScope is made by open_exec_scope()", clause="SCOPE-MARK-1")
+        raise DTypeMismatch(f"{type(self).__name__} is made by open_exec_scope()", clause="SCOPE-MARK-1")
 
     @property
     def index(self) -> int:
@@ -54,7 +54,7 @@ class ExecScope:
         return f"<ExecScope index={self._index}>"
 
     def _refuse_copy(self, *_: object) -> NoReturn:
-        raise NotCopyable("an ExecScope cannot be copied or pickled", clause="SCOPE-MARK-1")
+        raise NotCopyable(f"{self!r} cannot be copied or pickled", clause="SCOPE-MARK-1")
 
     __copy__ = __deepcopy__ = __reduce_ex__ = _refuse_copy
 
@@ -226,11 +226,11 @@ class ScopeStack:
             raise InvalidDType(f"a node needs a destructor, got {shown(destroy_node)}", clause="SCOPE-NODE-1")
         mark = self._innermost("SCOPE-ADOPT-1")
         if value is not None and value.life is Life.SCOPED:
-            raise ScopeOrder("a scope owns the value already", clause="SCOPE-ADOPT-1")
+            raise ScopeOrder(f"a scope owns {value!r} already", clause="SCOPE-ADOPT-1")
         if value is not None and value.life is Life.BORROWED:
-            raise UnsupportedView("a borrowed tensor has nothing to hand over", clause="FACADE-RAW-1")
+            raise UnsupportedView(f"{value!r} is borrowed and has nothing to hand over", clause="FACADE-RAW-1")
         if mark._slots == 0:
-            raise ScopeOrder("no slot was reserved in the innermost scope", clause="SCOPE-RESERVE-1")
+            raise ScopeOrder(f"no slot was reserved in the innermost scope, {mark!r}", clause="SCOPE-RESERVE-1")
         mark._slots -= 1
         self._entries.append(_Entry(value, node, destroy_node))
         if value is not None:

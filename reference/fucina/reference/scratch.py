@@ -69,7 +69,7 @@ class ScratchLease:
         Clauses: POOL-SCRATCH-1
         """
         if self._lent is None:
-            raise UseAfterDeinit("the lease was used after its release", clause="POOL-SCRATCH-1")
+            raise UseAfterDeinit(f"{self!r} was used after its release", clause="POOL-SCRATCH-1")
         return self._lent.pinned(writable=True)
 
     @property
@@ -101,7 +101,7 @@ class ScratchLease:
         """
         lent, self._lent = self._lent, None
         if lent is None:
-            raise OverRelease("the lease was released already", clause="POOL-SCRATCH-2")
+            raise OverRelease(f"{self!r} was released before", clause="POOL-SCRATCH-2")
         lent.release()
 
     def __enter__(self) -> ScratchLease:
@@ -119,6 +119,6 @@ class ScratchLease:
         return f"<ScratchLease items={self._count} dtype={self._form}>"
 
     def _refuse_copy(self, *_: object) -> NoReturn:
-        raise NotCopyable("a ScratchLease cannot be copied or pickled", clause="POOL-SCRATCH-1")
+        raise NotCopyable(f"{self!r} cannot be copied or pickled", clause="POOL-SCRATCH-1")
 
     __copy__ = __deepcopy__ = __reduce_ex__ = _refuse_copy

@@ -146,7 +146,7 @@ class Runtime:
         """
         self._require_open()
         if not self._lock.acquire(blocking=False):
-            raise ConcurrentUse("the context is in use on another thread", clause="CONTEXT-THREAD-1")
+            raise ConcurrentUse(f"the context of {self!r} is in use on another thread", clause="CONTEXT-THREAD-1")
         try:
             self._require_open()
             yield
@@ -155,7 +155,7 @@ class Runtime:
 
     def _require_open(self) -> None:
         if self.closed:
-            raise UseAfterDeinit("a context was used after its deinit", clause="CONTEXT-LIFE-2")
+            raise UseAfterDeinit(f"the context of {self!r} was used after its deinit", clause="CONTEXT-LIFE-2")
 
     def new(self, dtype: DType, shape: Any) -> RawTensor:
         """Return a contiguous tensor with pooled storage and unspecified content.

@@ -98,7 +98,9 @@ class Chain:
         self._survive()
         with self._changed:
             if self._over:
-                raise ChainViolation("the dispatch of this chain is over", clause="TEAM-CHAIN-2")
+                raise ChainViolation(
+                    f"task {number} was enqueued after the dispatch of its chain was over", clause="TEAM-CHAIN-2"
+                )
             if number in self._seen:
                 self._twice.append(number)
                 raise ChainViolation(f"task {number} became runnable twice", clause="TEAM-CHAIN-2")
@@ -209,7 +211,7 @@ class BarrierPool:
     def _take(self) -> bool:
         """Take the team for one dispatch, if it is free and this thread is in no task (clause TEAM-SERIAL-1)."""
         if self._ended:
-            raise UseAfterDeinit("the team has been ended", clause="TEAM-END-1")
+            raise UseAfterDeinit(f"{self!r} has been ended", clause="TEAM-END-1")
         if self._process != os.getpid():  # in the child of a fork: whoever had the team is not here
             self._busy, self._process = threading.Lock(), os.getpid()
         return self._workers > 0 and not getattr(here, "inside", False) and self._busy.acquire(blocking=False)
@@ -254,7 +256,8 @@ class BarrierPool:
             self._dispatch(participate, len(items))
             if len(done) < len(items):
                 raise ForkedInTask(
-                    "the process forked in a task; what other threads had begun is not done", clause="TEAM-FORK-2"
+                    f"the process forked in a task; {len(items) - len(done)} tasks of other threads are not done",
+                    clause="TEAM-FORK-2",
                 )
         failures.raise_first()
 
@@ -289,7 +292,7 @@ class BarrierPool:
         self._dispatch(participate, len(items))
         if chain.lost:
             raise ForkedInTask(
-                "the process forked in a task; what other threads had begun is not done", clause="TEAM-FORK-2"
+                f"the process forked in a task; {chain.lost} tasks of other threads are not done", clause="TEAM-FORK-2"
             )
         failures.raise_first()
         chain._judge()
@@ -349,9 +352,9 @@ class BarrierPool:
         Clauses: TEAM-END-1
         """
         if self._ended:
-            raise UseAfterDeinit("the team has been ended", clause="TEAM-END-1")
+            raise UseAfterDeinit(f"{self!r} has been ended", clause="TEAM-END-1")
         if self._busy.locked() and self._process == os.getpid():
-            raise ConcurrentUse("the team cannot be ended during a dispatch", clause="TEAM-END-1")
+            raise ConcurrentUse(f"{self!r} cannot be ended during a dispatch", clause="TEAM-END-1")
         self._ended = True
 
     def __enter__(self) -> Self:

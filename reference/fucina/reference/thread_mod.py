@@ -77,7 +77,7 @@ class Pool:
         of_kind("group", group, isinstance(group, WaitGroup), "a WaitGroup")
         of_kind("run", run, callable(run), "callable")
         if self._barrier._ended:
-            raise UseAfterDeinit("the team has been ended", clause="TEAM-END-1")
+            raise UseAfterDeinit(f"{self!r} has been ended", clause="TEAM-END-1")
         return self._executor.spawn(group, run, args)
 
     def wait_and_work(self, group: WaitGroup) -> None:
@@ -150,14 +150,14 @@ class OneShotWorker:
 
     def _alive(self) -> None:
         if self._ended:
-            raise UseAfterDeinit("the worker has been ended", clause="TEAM-ONESHOT-2")
+            raise UseAfterDeinit(f"{self!r} has been ended", clause="TEAM-ONESHOT-2")
         if self._process != os.getpid():  # whoever waited is not in the child of a fork
             self._process, self._waiting = os.getpid(), []
 
     def _outside(self) -> None:
         self._alive()
         if any(begun.thread is threading.current_thread() for begun in self._begun):
-            raise ConcurrentUse("a task cannot wait for itself", clause="TEAM-ONESHOT-2")
+            raise ConcurrentUse(f"a task of {self!r} cannot wait for itself", clause="TEAM-ONESHOT-2")
 
     def start(self, task: Callable[[], object]) -> None:
         """Begin ``task()`` beside the caller.
@@ -167,7 +167,7 @@ class OneShotWorker:
         of_kind("task", task, callable(task), "callable")
         self._alive()
         if self._begun or self._waiting:
-            raise ConcurrentUse("the worker has a task that was not waited for", clause="TEAM-ONESHOT-2")
+            raise ConcurrentUse(f"the worker, {self!r}, has a task that was not waited for", clause="TEAM-ONESHOT-2")
         begun = _Begun(task)
         self._begun.append(begun)
         begun.thread.start()
@@ -194,7 +194,7 @@ class OneShotWorker:
         """
         self._outside()
         if self._waiting:
-            raise ConcurrentUse("another thread waits for the task", clause="TEAM-ONESHOT-2")
+            raise ConcurrentUse(f"another thread waits for the task of {self!r}", clause="TEAM-ONESHOT-2")
         try:
             with suppress(Exception):  # who wants to know calls wait()
                 self.wait()

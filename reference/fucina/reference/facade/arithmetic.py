@@ -86,7 +86,9 @@ class Arithmetic(Value):
         require_one_dtype(name, self.dtype, b.dtype)
         pair = Pair(self, b)
         if name == "div" and self.dtype in INTEGERS and not b.raw.elements().all():
-            raise DivisionByZero("other has a zero, and integers were to be divided by it", clause="POLICY-ARITH-1")
+            raise DivisionByZero(
+                f"other has a zero, and integers were to be divided by it: {b!r}", clause="POLICY-ARITH-1"
+            )
         with Results(ctx, self.dtype, tracks(ctx, self.dtype, self, b)) as results:
             raw = results.new(self.dtype, pair.shape)
             first, second = pair.repetitions()

@@ -101,7 +101,7 @@ class CustomOperation:
         with driving(ctx):
             operands = [tensor(f"tensors[{i}]", x) for i, x in enumerate(tensors)]
             if not operands:
-                raise DTypeMismatch("at least one tensor is required, got none", clause=CLAUSE)
+                raise DTypeMismatch(f"at least one tensor is required, got {len(operands)}", clause=CLAUSE)
             own = type(operands[0])
             kind: Kind = own if tags is None else own.with_tags(tags_argument(tags))
             with ctx.no_grad():

@@ -83,7 +83,11 @@ class Filling(Filled):
                 clause=clause,
             )
         if not span.is_finite or (count := -(-span).floor()) >> 64:
-            raise Overflow("the number of elements must be below 2^64", clause=clause)
+            raise Overflow(
+                f"the number of elements must be below 2^64, got {number_shown(first.number)} to "
+                f"{number_shown(last.number)} by {number_shown(stride.number)}",
+                clause=clause,
+            )
         return cls._of_numbers(ctx, (count,), count, lambda i: (first + Soft32.integer(i) * stride).bits)
 
     @classmethod

@@ -305,7 +305,7 @@ class Order(Value):
         at = axis_of(self, axis)
         count = whole("k", k, clause)
         if count == 0:
-            raise EmptySelection("k must be at least 1, got 0", clause=clause)
+            raise EmptySelection(f"k must be at least 1, got {count}", clause=clause)
         if not 0 <= count <= self.shape[at]:
             raise IndexOutOfBounds(f"k must be in [1, {self.shape[at]}], got {shown(count)}", clause=clause)
         fmt = FLOATS[self.dtype]

@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from fucina.reference.arguments import shown
 from fucina.reference.arithmetic import SOFT
 from fucina.reference.bridges import FLOATS, convert
 from fucina.reference.facade import formulas
@@ -176,7 +177,10 @@ class Products(Value):
             raise InvalidTag(f"{type(self)!r} and {type(b)!r} have no axis in common", clause=clause)
         if not named[0]:
             if axis is not None:
-                raise InvalidTag("the axis of tensors without tags is not given: the last and the first", clause=clause)
+                raise InvalidTag(
+                    f"the axis of tensors without tags is the last and the first, and not given: got {shown(axis)}",
+                    clause=clause,
+                )
             return self.rank - 1, 0
         common = [tag for tag in self.axis_tags if tag in b.axis_tags]
         if axis is None:

@@ -108,7 +108,7 @@ class Reductions(Value):
         if not isinstance(axes, tuple | list):
             return (axis_of(self, axes),)
         if not axes:
-            raise EmptySelection("at least one axis is required, got none", clause=clause)
+            raise EmptySelection(f"axes must have at least one axis, got {axes!r}", clause=clause)
         return tuple(sorted(axes_of(self, axes)))
 
     def _reduced(

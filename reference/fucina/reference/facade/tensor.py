@@ -67,7 +67,7 @@ class Tensor(Seeded, Looking, Axes, Conversions, Taking, Reductions, Order, Prod
         """
         if self.context is None:
             raise DTypeMismatch(
-                "no context made this tensor, so an operator has none to use; the method takes one",
+                f"no context made {self!r}, so an operator has none to use; the method takes one",
                 clause="FACADE-PYTHON-1",
             )
         return self.context
@@ -76,7 +76,7 @@ class Tensor(Seeded, Looking, Axes, Conversions, Taking, Reductions, Order, Prod
         found = self._maker()
         if other._maker() is not found:
             raise DTypeMismatch(
-                "the operands of an operator must be of one context; the method takes tensors of any",
+                f"{self!r} and {other!r} are of two contexts, which an operator does not join; the method takes both",
                 clause="FACADE-PYTHON-1",
             )
         return found

@@ -69,7 +69,7 @@ def binary(rt: Runtime, name: str, a: Any, b: Any, out: Any) -> RawTensor:
     shape = common_shape(a.shape, b.shape, clause)
     target = destination(into[0], dtype, shape, (a, b)) if into else None
     if name == "div" and dtype in INTEGERS and not b.elements().all():
-        raise DivisionByZero("b has a zero, and integers were to be divided by it", clause="CONTEXT-ARITH-2")
+        raise DivisionByZero(f"b has a zero, and integers were to be divided by it: {b!r}", clause="CONTEXT-ARITH-2")
 
     result = rt.new(dtype, shape) if target is None else target
     operation = pointwise(name, dtype)

@@ -132,7 +132,7 @@ def narrow_axis(x: Any, axis: int, start: int, length: int) -> RawTensor:
     if GEOMETRY[x.dtype].kind is DTypeKind.block_quantized and at == len(x.shape) - 1:
         raise InvalidDType(f"blocks of {x.dtype.name} lie along the last axis and stay whole", clause=clause)
     if count == 0:
-        raise EmptySelection("length must be at least 1, got 0", clause=clause)
+        raise EmptySelection(f"length must be at least 1, got {count}", clause=clause)
     if first + count > x.shape[at]:
         raise IndexOutOfBounds(
             f"[{first}, {first + count}) is not within [0, {x.shape[at]}) of axis {at}", clause=clause

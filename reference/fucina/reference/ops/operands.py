@@ -154,5 +154,7 @@ def destination(out: RawTensor, dtype: DType, shape: tuple[int, ...], sources: t
         same = source.span() == (first, end) and source.is_contiguous() and math.prod(source.shape) == math.prod(shape)
         begin, stop = source.span()
         if not same and begin < end and first < stop:
-            raise OverlappingMemory("out shares memory with an operand and is not that operand", clause=clause)
+            raise OverlappingMemory(
+                f"out shares memory with an operand, {source!r}, and is not that operand", clause=clause
+            )
     return out
