@@ -1,6 +1,6 @@
 """The reference is complete: pages of ``docs/api`` describe what the library exports, and what the crosswalk names.
 
-Exported is what ``fucina.fast`` and its public modules have in ``__all__``; of the crosswalk, what a clause governs counts.
+Exported is what ``fucina.fast`` and its public modules have in ``__all__``; of the crosswalk, what clauses govern.
 A name that no page describes is a warning, and so an error of the build.
 """
 

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -63,6 +66,54 @@ def test_environment_variable_with_an_unknown_level_is_an_import_error() -> None
     assert last == f"ImportError: NUM-ISA-1: FUCINA_ISA must name one of {', '.join(fast.isa_levels())}, got 'sse9'"
 
 
+def test_the_command_says_so_in_one_line() -> None:
+    """Python loads the package before its ``__main__``; exit code 1 would mean another float environment."""
+    for words in (
+        ["-m", "fucina.fast"],
+        ["-m", "fucina.fast", "--json"],
+        ["-mfucina.fast", "fpenv", "check", "--", "json"],
+    ):
+        done = _run(*words, FUCINA_ISA="sse9")
+        levels = ", ".join(fast.isa_levels())
+        assert done.stderr == f"python -m fucina.fast: NUM-ISA-1: FUCINA_ISA must name one of {levels}, got 'sse9'\n"
+        assert (done.returncode, done.stdout) == (2, "")
+
+
+def test_another_command_that_loads_the_package_gets_the_import_error(tmp_path: Path) -> None:
+    (tmp_path / "user").mkdir()
+    (tmp_path / "user" / "__init__.py").write_text("import fucina.fast\n")
+    (tmp_path / "user" / "__main__.py").write_text("")
+    path = os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")])
+    done = _run("-m", "user", "fucina.fast", FUCINA_ISA="sse9", PYTHONPATH=path)
+    assert done.returncode == 1
+    assert "ImportError: NUM-ISA-1: " in done.stderr
+
+
+def test_without_the_compiled_module_the_command_says_what_is_missing(tmp_path: Path) -> None:
+    """As in a source tree: everything but the shared object."""
+    package = Path(fast.__file__).parent
+    shutil.copytree(package, tmp_path / "fucina" / "fast", ignore=shutil.ignore_patterns("*.so", "__pycache__"))
+    shutil.copytree(package.parent / "spec", tmp_path / "fucina" / "spec", ignore=shutil.ignore_patterns("__pycache__"))
+    done = _run("-S", "-c", "import fucina.fast", PYTHONPATH=str(tmp_path))
+    assert done.returncode == 1
+    assert "ImportError: the compiled module fucina.fast._native is not here" in done.stderr
+    done = _run("-S", "-m", "fucina.fast", PYTHONPATH=str(tmp_path))
+    assert done.returncode == 2
+    assert done.stderr.startswith("python -m fucina.fast: the compiled module fucina.fast._native is not here")
+    assert done.stderr.count("\n") == 1
+
+
+def test_the_command_ends_quietly_when_nobody_reads() -> None:
+    for words in ([], ["--json"]):
+        reader, writer = os.pipe()
+        os.close(reader)
+        with open(writer, "wb") as closed:
+            done = subprocess.run(
+                [sys.executable, "-m", "fucina.fast", *words], stdout=closed, stderr=subprocess.PIPE, check=False
+            )
+        assert (done.returncode, done.stderr) == (128 + signal.SIGPIPE, b"")
+
+
 def test_every_level_gives_the_same_bytes(fill: Any, noise: Any) -> None:
     dtype, call = fill
     found = set()
@@ -90,6 +141,11 @@ def test_command_line() -> None:
     assert not facts["float_environment"]["supported"] or facts["float_environment"]["default"]
     knob = json.loads(_run("-m", "fucina.fast", "--json", FUCINA_MAX_THREADS="1").stdout)["team"]
     assert (knob["threads"], knob["FUCINA_MAX_THREADS"]) == (1, 1)
+    assert "ignored" not in text
+    assert "FUCINA_MAX_THREADS='0x2'" in _run("-m", "fucina.fast", FUCINA_MAX_THREADS="0x2").stdout
+    assert json.loads(_run("-m", "fucina.fast", "--json", FUCINA_SPIN_BUDGET="-1").stdout)["ignored"] == {
+        "FUCINA_SPIN_BUDGET": "-1"
+    }
     assert _run("-m", "fucina.fast", "--nonsense").returncode == 2
     said = _run("-m", "fucina.fast", "--help").stdout
     assert "exit code" in said

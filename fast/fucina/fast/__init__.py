@@ -9,10 +9,18 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from fucina.fast._refusal import refuse as _refuse
+
+try:
+    from fucina.fast._native import ffi as _ffi
+    from fucina.fast._native import lib as _lib
+except ModuleNotFoundError as _missing:
+    if _missing.name != "fucina.fast._native":
+        raise
+    _refuse("the compiled module fucina.fast._native is not here: install the wheel, a source tree alone has none")
+
 from fucina.fast import dtype, parallel, rng
 from fucina.fast._isa import isa, isa_levels, set_isa
-from fucina.fast._native import ffi as _ffi
-from fucina.fast._native import lib as _lib
 from fucina.fast.values import F8E4M3, F8E5M2, Bf16
 from fucina.spec.types import DType, DTypeKind, FloatOp
 

@@ -6,6 +6,7 @@ import argparse
 import json
 import os
 import platform
+import signal
 import sys
 from collections.abc import Iterator
 from typing import Any
@@ -54,6 +55,16 @@ def _team() -> dict[str, int | None]:
     }
 
 
+def _ignored() -> dict[str, str]:
+    """Return the variables whose values count as none (clause TEAM-KNOB-1)."""
+    parallel = fucina.fast.parallel
+    read = {
+        "FUCINA_MAX_THREADS": parallel.env_positive_usize("FUCINA_MAX_THREADS"),
+        "FUCINA_SPIN_BUDGET": parallel.env_spin_budget(),
+    }
+    return {name: os.environ[name] for name, number in read.items() if number is None and os.environ.get(name)}
+
+
 def _environment() -> dict[str, object]:
     fpenv = fucina.fast.fpenv
     if not fpenv.supported:
@@ -73,6 +84,7 @@ def facts() -> dict[str, Any]:
         "isa_from": "FUCINA_ISA" if os.environ.get("FUCINA_ISA") else "detected",
         "team": _team(),
         "float_environment": _environment(),
+        "ignored": _ignored(),
         "build": ffi.string(lib.fc_build()).decode("utf-8"),
         "machine": platform.machine(),
         "byte_order": sys.byteorder,
@@ -91,6 +103,9 @@ def lines(known: dict[str, Any]) -> Iterator[tuple[str, str]]:
     yield "threads", f"{team['threads']}, at most {team['most_threads']}{capped}"
     counts = [f"{team[f'{kind}_cpus']} {word}" for kind, word in _COUNTS.items() if team[f"{kind}_cpus"] is not None]
     yield "processors", ", ".join(counts)
+    if known["ignored"]:
+        values = ", ".join(f"{name}={value!r}" for name, value in known["ignored"].items())
+        yield "ignored", f"{values}: digits only are a number, from 1 on for threads and from 0 on for spinning"
     if not environment["supported"]:
         yield "this thread's floats", "cannot be seen on this machine"
     elif environment["default"]:
@@ -136,7 +151,10 @@ def main(arguments: list[str] | None = None) -> int:
 
 if __name__ == "__main__":
     try:
-        sys.exit(main())
+        code = main()
+        if sys.stdout is not None:  # closed by the caller
+            sys.stdout.flush()
     except BrokenPipeError:  # the output went into a pager or `head` that is gone
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(1)
+        code = 128 + signal.SIGPIPE  # what a shell says of a program that the signal ended; 1 would be about floats
+    sys.exit(code)

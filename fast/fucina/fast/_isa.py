@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 
 from fucina.fast._native import ffi, lib
+from fucina.fast._refusal import refuse
 from fucina.fast._shown import shown
 from fucina.spec.errors import InvalidBounds
 
@@ -74,7 +75,7 @@ def _from_environment() -> None:
     try:
         set_isa(wanted)
     except InvalidBounds:
-        raise ImportError(f"NUM-ISA-1: FUCINA_ISA must name one of {_listed()}, got {shown(wanted)}") from None
+        refuse(f"NUM-ISA-1: FUCINA_ISA must name one of {_listed()}, got {shown(wanted)}")
 
 
 _from_environment()
