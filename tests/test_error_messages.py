@@ -419,6 +419,7 @@ WITHOUT_A_VALUE = {
     "the scratch must be locked first": "the same",
     "no memory for a slot of a scope": "slots are of one size",
     "no memory for a pool": "pools are of one size",
+    "ImportError(message)": "the function that every refusal to be imported goes through",
     "the process forked in a task; what other threads had begun is not done": "the child cannot see what it was",
 }
 """Messages that have nothing to show, and why."""
@@ -446,9 +447,10 @@ def python_sites(portion: str) -> list[Site]:
             contracts = node.func.id in errors.__all__ or (id(node) in raised and "clause" in given)
             if contracts or is_builtin_error(node.func.id):
                 clause = given.get("clause")
-                named = clause.value if isinstance(clause, ast.Constant) else "" if clause else None
+                named = str(clause.value) if isinstance(clause, ast.Constant) else "" if clause else None
                 shows = node.args and any(isinstance(part, ast.FormattedValue) for part in ast.walk(node.args[0]))
-                message = None if shows else ast.literal_eval(node.args[0]) if node.args else ""
+                first = node.args[0] if node.args else None
+                message = None if shows else str(first.value) if isinstance(first, ast.Constant) else ast.unparse(node)
                 found.append(Site(f"{path.name}:{node.lineno}", named if contracts else "", message))
     return found
 
