@@ -28,7 +28,7 @@ vector_max_threads: int = lib.fc_max_threads()
 """The most participants that a team may have, the build option ``max_threads`` (clause TEAM-SIZE-1)."""
 
 vector_matmul_work_threshold: int = 1 << 18
-"""Multiply-adds from which on a matrix product goes to the team (clause TEAM-BULK-2)."""
+"""Multiply-adds from which on a matrix times a vector goes to the team; two matrices do from 2^20 (TEAM-BULK-2)."""
 
 _MOST = (1 << 63) - 1
 

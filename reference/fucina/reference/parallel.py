@@ -30,7 +30,7 @@ vector_max_threads: int = 64
 """The most participants that a team may have (clause TEAM-SIZE-1)."""
 
 vector_matmul_work_threshold: int = 1 << 18
-"""Multiply-adds from which on a matrix product goes to the team (clause TEAM-BULK-2)."""
+"""Multiply-adds from which on a matrix times a vector might go to a team; here no product does (clause TEAM-BULK-2)."""
 
 _wished: list[int] = []
 
