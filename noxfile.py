@@ -94,9 +94,11 @@ def types(session: nox.Session) -> None:
 
 @nox.session
 def docs(session: nox.Session) -> None:
-    """The documentation, warnings are errors, every reference resolved; each page is made anew."""
+    """The documentation, warnings are errors, every reference resolved and link followed; each page is made anew."""
     install(session, "docs")
+    shutil.rmtree("docs/_build/html", ignore_errors=True)  # a page that is no more would still be found by links
     session.run("sphinx-build", "-E", "-W", "-n", "-q", "-b", "html", "docs", "docs/_build/html", *session.posargs)
+    session.run("python", "-m", "tools.links", "docs/_build/html")
 
 
 @nox.session
