@@ -16,13 +16,13 @@ from fucina.conformance.suite.pace import quick
 from fucina.conformance.suite.tagged_work import tagged
 from fucina.spec import DType
 
-__all__ = ["arithmetic", "calls", "pattern", "refused"]
+__all__ = ["SMALL_PARAMETERS", "arithmetic", "calls", "pattern", "refused"]
 
 Call = Callable[..., Any]
 N = 70
 
 # parameters whose products and sums are subnormal: what a flushing unit would lose
-_SMALL = {
+SMALL_PARAMETERS = {
     "gaussian_fill": (2.0**-140,),
     "gaussian_fill_at_fast": (2.0**-140,),
     "uniform_fill": (-(2.0**-130), 2.0**-128),
@@ -35,7 +35,7 @@ def calls(impl: Any) -> dict[str, Call]:
     """Return calls by name, with every argument made beforehand; each returns a value, an array or a tuple of these."""
     found: dict[str, Call] = {}
     for fill in FILLS:
-        for kind, values in (("", fill.values), (" with subnormals", _SMALL.get(fill.name))):
+        for kind, values in (("", fill.values), (" with subnormals", SMALL_PARAMETERS.get(fill.name))):
             if values is not None:
                 found[f"{fill.name}{kind}"] = partial(_filled, impl, fill, fill.empty(N), values)
     # a parameter that is a subnormal of numpy: even reading it may flush it
