@@ -361,7 +361,9 @@ class Implementation(Protocol):
     """The root of an implementation.
 
     ``capabilities`` names the chapters that the module claims (``"dtype"``, ``"bridge"``, ``"rng"``, ...); the suite
-    runs the clauses of those chapters and lists every other as not claimed.
+    runs the clauses of those chapters and lists every other as not claimed.  A module may have a true
+    ``refuses_environments`` beside it: its functions raise where the caller's floating-point environment is not the
+    default one (clause NUM-ENV-2).
     """
 
     capabilities: frozenset[str]

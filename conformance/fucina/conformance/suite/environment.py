@@ -10,8 +10,11 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import combinations
+from typing import Any
 
 import pytest
+
+from fucina.spec.errors import NonDefaultFloatEnvironment
 
 __all__ = [
     "ALL_FLAGS",
@@ -25,6 +28,7 @@ __all__ = [
     "flags_of",
     "needed",
     "raised",
+    "refusals",
     "snapshot",
 ]
 
@@ -85,6 +89,11 @@ def needed() -> None:
     """Skip the test where nothing could be observed: it must not count as passed."""
     if MACHINE is None:
         pytest.skip("the floating-point environment of this platform cannot be reached")
+
+
+def refusals(impl: Any) -> tuple[type[Exception], ...]:
+    """Return what an implementation may raise in another environment: nothing, unless it says so (clause NUM-ENV-2)."""
+    return (NonDefaultFloatEnvironment,) if getattr(impl, "refuses_environments", False) else ()
 
 
 def _library() -> ctypes.CDLL:

@@ -5,9 +5,11 @@ from __future__ import annotations
 import os
 from typing import Any
 
+import numpy as np
 import pytest
 
 from fucina.conformance import clause
+from fucina.conformance.suite.pace import Note, scaled
 from fucina.conformance.suite.teams import Meeting, program
 
 COUNT = "print(fucina.parallel.cpu_thread_count(1 << 40), fucina.parallel.env_spin_budget())"
@@ -97,16 +99,16 @@ print(best(4) < 3 * best(1) + 0.01)
 
 
 @clause("TEAM-ENV-1", "NUM-ENV-2")
-def test_case_o_f06_the_mode_was_set_on_the_main_thread_only(impl: Any) -> None:
+def test_case_o_f06_the_mode_was_set_on_the_main_thread_only(impl: Any, record_property: Note) -> None:
     fpenv = impl.fpenv
     if not fpenv.supported:
         pytest.skip("the implementation says that it cannot reach the floating-point environment here")
-    import numpy as np
+    length = scaled(impl, record_property, 70_000, 500, "numbers of each task")
 
     def subnormals(workers: int) -> list[bytes]:
         parts: dict[int, bytes] = {}
         meeting = Meeting(workers + 1)
-        tiny = np.full(500, 1e-30, np.float32)
+        tiny = np.full(length, 1e-30, np.float32)
 
         def work(task: int) -> None:
             if task <= workers:
@@ -121,4 +123,4 @@ def test_case_o_f06_the_mode_was_set_on_the_main_thread_only(impl: Any) -> None:
         fpenv.set(fpenv.Environment(fpenv.RoundingMode.nearest_even, fpenv.UnderflowMode.flush_to_zero))
         alone, together = subnormals(0), subnormals(3)
     assert alone == together
-    assert set(alone) == {(np.full(500, 1e-30, np.float32) * np.float32(1e-10)).tobytes()}
+    assert set(alone) == {(np.full(length, 1e-30, np.float32) * np.float32(1e-10)).tobytes()}
