@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import importlib
 import time
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -17,6 +17,7 @@ import pytest
 from hypothesis import Phase, settings
 
 import fucina.conformance.strategies  # noqa: F401 - registers the profiles of hypothesis
+from fucina.conformance import watchdog as dog
 from fucina.conformance.capabilities import GENERAL
 from fucina.conformance.errors import UsageError, suggestion
 from fucina.conformance.expectations import expected_failure
@@ -83,6 +84,12 @@ def pytest_configure(config: pytest.Config) -> None:
     config.stash.setdefault(_LISTENERS, [])
     config.stash[_START] = time.perf_counter()
     _load_profile(config.stash[RUN])
+    dog.prepare(config)
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    """Give back what the run has kept open."""
+    dog.close(config)
 
 
 def make_run(option: Any) -> Run:
@@ -152,6 +159,13 @@ def operations(conformance_target: Target) -> Operations:
     found = operations_of(conformance_target.module_name)
     assert isinstance(found, Operations)
     return found
+
+
+@pytest.fixture
+def watchdog(pytestconfig: pytest.Config) -> Iterator[None]:
+    """End the process where a test hangs, for ``pytestmark = pytest.mark.usefixtures("watchdog")``."""
+    with dog.watched(pytestconfig):
+        yield
 
 
 # -- collection

@@ -12,6 +12,8 @@ from fucina.conformance import clause
 from fucina.conformance.suite.pace import Note, scaled
 from fucina.conformance.suite.teams import Meeting, program
 
+pytestmark = pytest.mark.usefixtures("watchdog")
+
 COUNT = "print(fucina.parallel.cpu_thread_count(1 << 40), fucina.parallel.env_spin_budget())"
 
 

@@ -20,6 +20,8 @@ from fucina.conformance.suite.teams import threads
 from fucina.conformance.suite.work import pattern
 from fucina.spec import DType
 
+pytestmark = pytest.mark.usefixtures("watchdog")
+
 Work = dict[str, Callable[[], Any]]
 
 

@@ -30,6 +30,8 @@ from fucina.conformance.suite.teams import PATIENCE, SIZES, program, threads
 from fucina.spec import DType
 from fucina.spec.errors import UnencodableBlock
 
+pytestmark = pytest.mark.usefixtures("watchdog")
+
 
 def counts(impl: Any) -> tuple[int, ...]:
     """Return the numbers of participants that are compared with one: all, or one if encoding takes its time."""

@@ -22,6 +22,8 @@ from fucina.spec.errors import (
     UseAfterDeinit,
 )
 
+pytestmark = pytest.mark.usefixtures("watchdog")
+
 
 @clause("TEAM-CHAIN-1", "TEAM-CHAIN-2", "TEAM-CHAIN-3")
 @pytest.mark.parametrize("workers", [1, 2, 5])

@@ -18,6 +18,8 @@ from fucina.conformance.suite.teams import SIZES, threads
 from fucina.conformance.suite.work import pattern
 from fucina.spec import DType
 
+pytestmark = pytest.mark.usefixtures("watchdog")
+
 
 def by_name(dtype: DType) -> str:
     return dtype.name

@@ -12,6 +12,8 @@ from fucina.conformance.compare import assert_raises
 from fucina.conformance.suite.teams import Meeting, program
 from fucina.spec.errors import ConcurrentUse, UseAfterDeinit
 
+pytestmark = pytest.mark.usefixtures("watchdog")
+
 forks = pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
 
 MEETING = """

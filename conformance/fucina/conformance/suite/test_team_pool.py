@@ -14,6 +14,8 @@ from fucina.conformance.compare import assert_raises
 from fucina.conformance.suite.teams import PATIENCE, Meeting
 from fucina.spec.errors import InvalidBounds, InvalidInteger
 
+pytestmark = pytest.mark.usefixtures("watchdog")
+
 KINDS = ("Pool", "BarrierPool")
 
 
