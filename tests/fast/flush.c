@@ -1,7 +1,15 @@
-/* What a library built with -Ofast does when it is loaded, and, if asked to, a Python module that does so. */
+/* What a library built with -Ofast does when it is loaded, or sets and clears other bits; if asked to, a Python module that
+   does so. */
 #include <xmmintrin.h>
 
-__attribute__((constructor)) static void flush(void) { _mm_setcsr(_mm_getcsr() | 0x8040); }
+#ifndef SET
+#define SET 0x8040 /* FTZ and DAZ */
+#endif
+#ifndef CLEAR
+#define CLEAR 0
+#endif
+
+__attribute__((constructor)) static void flush(void) { _mm_setcsr((_mm_getcsr() & ~(unsigned)CLEAR) | SET); }
 
 #ifdef MODULE
 #include <Python.h>

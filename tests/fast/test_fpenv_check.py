@@ -49,6 +49,11 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def _check(folder: Path, *words: str, code: int) -> str:
+    return _said(folder, *words, code=code)[0]
+
+
+def _said(folder: Path, *words: str, code: int) -> tuple[str, str]:
+    """Run the command; return what it wrote on stdout and on stderr."""
     done = subprocess.run(
         [sys.executable, "-m", "fucina.fast", "fpenv", "check", *words],
         capture_output=True,
@@ -58,7 +63,7 @@ def _check(folder: Path, *words: str, code: int) -> str:
         check=False,
     )
     assert done.returncode == code, f"exit {done.returncode}: {done.stdout}{done.stderr}"
-    return done.stdout
+    return done.stdout, done.stderr
 
 
 def _json(folder: Path, *words: str, code: int) -> Any:
@@ -85,6 +90,30 @@ def test_a_library_that_flushes_from_now_on(folder: Path) -> None:
     before = {"rounding": "nearest_even", "flush_to_zero": False, "denormals_are_zero": False, "traps": []}
     assert change["before"] == before
     assert change["after"] == {**before, "flush_to_zero": True, "denormals_are_zero": True}
+
+
+@pytest.mark.parametrize(
+    ("name", "sets", "clears", "after", "words"),
+    [
+        ("ftz", 0x8000, 0, {"flush_to_zero": True}, "flush to zero: off -> on"),
+        ("daz", 0x0040, 0, {"denormals_are_zero": True}, "denormals are zero: off -> on"),
+        ("down", 0x2000, 0, {"rounding": "downward"}, "rounding: nearest even -> downward"),
+        ("up", 0x4000, 0, {"rounding": "upward"}, "rounding: nearest even -> upward"),
+        ("zero", 0x6000, 0, {"rounding": "toward_zero"}, "rounding: nearest even -> toward zero"),
+        ("trap", 0, 0x0200, {"traps": ["division_by_zero"]}, "traps: none -> division by zero"),
+        ("traps", 0, 0x0480, {"traps": ["invalid", "overflow"]}, "traps: none -> invalid and overflow"),
+    ],
+)
+def test_a_library_that_changes_one_thing(
+    folder: Path, name: str, sets: int, clears: int, after: dict[str, Any], words: str
+) -> None:
+    library = _compiled(folder / f"lib{name}.so", f"-DSET={sets:#x}", f"-DCLEAR={clears:#x}")
+    (folder / f"loads_{name}.py").write_text(f"import ctypes\nctypes.CDLL({str(library)!r})\n")
+    (change,) = _json(folder, "--", "calm", f"loads_{name}", code=1)["changes"]
+    assert change["module"] == f"loads_{name}"
+    assert change["after"] == {**change["before"], **after}
+    assert change["changed"] == [words]
+    assert f"    {words}\n" in _check(folder, "--", "calm", f"loads_{name}", code=1)
 
 
 def test_an_extension_module_that_flushes(folder: Path) -> None:
@@ -126,6 +155,16 @@ def test_what_could_not_be_told(folder: Path) -> None:
     assert "KeyError" in facts["error"]
     assert [change["module"] for change in facts["changes"]] == ["flusher"]
     assert "exit code 3" in _json(folder, "--", "script.py", "3", code=2)["error"]
+
+
+@pytest.mark.parametrize(
+    ("words", "says"), [(["nowhere.py"], "script 'nowhere.py'"), (["-m", "nowhere"], "module 'nowhere'")]
+)
+def test_a_program_that_is_not_there_takes_one_line(folder: Path, words: list[str], says: str) -> None:
+    for options in ([], ["--json"]):
+        said, error = _said(folder, *options, "--", *words, "argument", code=2)
+        assert said == ""
+        assert error == f"python -m fucina.fast fpenv: there is no {says} in {folder}\n"
 
 
 def test_other_threads_are_not_seen(folder: Path) -> None:

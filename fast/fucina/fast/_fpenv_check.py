@@ -20,6 +20,8 @@ import traceback
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from importlib.abc import MetaPathFinder
+from importlib.machinery import PathFinder
+from importlib.util import find_spec
 from threading import get_ident
 from typing import TYPE_CHECKING, Any
 
@@ -81,7 +83,7 @@ def _shown(value: object) -> str:
     if isinstance(value, bool):
         return "on" if value else "off"
     if isinstance(value, list):
-        return " and ".join(value) if value else "none"
+        return " and ".join(value).replace("_", " ") if value else "none"
     return str(value).replace("_", " ")
 
 
@@ -207,6 +209,15 @@ def _run(watch: Watch, words: Sequence[str]) -> tuple[list[dict[str, Any]], str 
     return [{"module": name, "outcome": "failed" if error else "ran", "changes": len(watch.changes)}], error
 
 
+def _missing(words: Sequence[str]) -> str | None:
+    """Return what a program that is not there should have been; what a script itself raises is another matter."""
+    if words[0] != "-m":
+        return None if os.path.exists(words[0]) else f"script {words[0]!r}"
+    top = words[1].partition(".")[0]
+    found = top in sys.modules or (top and (find_spec(top) or PathFinder.find_spec(top, [os.getcwd()])))
+    return None if found else f"module {words[1]!r}"
+
+
 def _counted(number: int, what: str) -> str:
     return f"{number} {what}" if number == 1 else f"{number} {what}s"
 
@@ -251,6 +262,11 @@ def main(arguments: Sequence[str]) -> int:
     if not fpenv.supported:
         print("the floating-point environment of this machine cannot be seen", file=sys.stderr)
         return 2
+    program = words[0] == "-m" or words[0].endswith(".py")
+    missing = _missing(words) if program else None
+    if missing:
+        print(f"{parser.prog}: there is no {missing} in {os.getcwd()}", file=sys.stderr)
+        return 2
     start = state()
     watch = Watch(dict(DEFAULT))
     watch.look()  # what the interpreter, numpy and this package brought
@@ -258,7 +274,7 @@ def main(arguments: Sequence[str]) -> int:
     said = sys.stderr if options.json else sys.stdout  # a script's words stay out of the JSON object
     try:
         with contextlib.redirect_stdout(said):
-            run = _run if words[0] == "-m" or words[0].endswith(".py") else _import_each
+            run = _run if program else _import_each
             targets, error = run(watch, words)
     finally:
         sys.meta_path.remove(watch)
