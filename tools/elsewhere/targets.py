@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import platform
 import shutil
 import subprocess
@@ -120,9 +121,10 @@ def build(what: Build, place: Path) -> Path:
     return place / "fast" / "csrc" / "tests"
 
 
-def run(command: list[str], what: str) -> str:
-    """Run a program quietly; on failure raise with its last lines."""
-    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+def run(command: list[str], what: str, environment: dict[str, str] | None = None) -> str:
+    """Run a program quietly, with more variables in its environment; on failure raise with its last lines."""
+    variables = os.environ | (environment or {})
+    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=variables)
     if done.returncode:
         tail = "\n".join(done.stdout.splitlines()[-40:])
         raise RuntimeError(f"{what}: {' '.join(command)} ended with {done.returncode}\n{tail}")
