@@ -150,11 +150,14 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
+    process = os.getpid()
     try:
         code = main()
-        if sys.stdout is not None:  # closed by the caller
+        if sys.stdout is not None and os.getpid() == process:  # else closed by the caller, or those of a program
             sys.stdout.flush()
     except BrokenPipeError:  # the output went into a pager or `head` that is gone
+        if os.getpid() != process:
+            raise
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         code = 128 + signal.SIGPIPE  # what a shell says of a program that the signal ended; 1 would be about floats
     sys.exit(code)
