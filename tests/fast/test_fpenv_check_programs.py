@@ -358,6 +358,23 @@ def test_a_key_on_the_terminal_ends_both(tmp_path: Path) -> None:
     assert code == -signal.SIGINT
 
 
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no device that is full")
+def test_a_report_that_cannot_be_written_is_no_word_about_floats(tmp_path: Path) -> None:
+    (tmp_path / "calm.py").write_text("")
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(
+            [*COMMAND, "--", "calm"],
+            cwd=tmp_path,
+            env=_environment(tmp_path),
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+        )
+    assert done.returncode == 2
+    assert done.stderr.count("\n") == 1
+
+
 def test_what_came_before_is_not_charged_to_the_program(tmp_path: Path) -> None:
     (tmp_path / "sitecustomize.py").write_text(TURN)
     facts = _script(tmp_path, "", 1)

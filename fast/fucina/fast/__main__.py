@@ -160,4 +160,10 @@ if __name__ == "__main__":
             raise
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         code = 128 + signal.SIGPIPE  # what a shell says of a program that the signal ended; 1 would be about floats
+    except OSError as error:  # a disk that is full: 1 would be about floats here too
+        if os.getpid() != process:
+            raise
+        print(f"python -m fucina.fast: {error}", file=sys.stderr)
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        code = 2
     sys.exit(code)
