@@ -176,10 +176,11 @@ def test_a_guard_and_a_record_around_a_library(folder: Path) -> None:
     script = f"""
 import ctypes, importlib, sys
 import fucina.fast as fast, fucina.reference as reference
-part = importlib.import_module(sys.argv[1]).fpenv
+fucina = importlib.import_module(sys.argv[1])
+part, ctx = fucina.fpenv, fucina.ExecContext()
 guard, record = part.Guard.begin(), part.Record.begin()
 ctypes.CDLL({str(folder / "libflush.so")!r})
-for check in (record.check, part.assert_default):
+for check in (ctx.check_float_environment, record.check, part.assert_default):
     try:
         check()
     except RuntimeError as error:
@@ -187,8 +188,10 @@ for check in (record.check, part.assert_default):
 guard.restore()
 part.assert_default()
 record.check()
+ctx.check_float_environment()
 """
     for name in ("fucina.fast", "fucina.reference"):
         ran = subprocess.run([sys.executable, "-c", script, name], capture_output=True, text=True, check=False)
-        assert ran.stdout == "FloatEnvironmentChanged flush_to_zero\nNonDefaultFloatEnvironment flush_to_zero\n", ran
+        changed = "FloatEnvironmentChanged flush_to_zero\n"
+        assert ran.stdout == f"{changed}{changed}NonDefaultFloatEnvironment flush_to_zero\n", ran
         assert ran.returncode == 0, ran.stderr
