@@ -10,9 +10,11 @@ from __future__ import annotations
 
 import importlib
 import inspect
+import re
 import sys
 from collections.abc import Callable
 from functools import partial
+from pathlib import Path
 from types import BuiltinMethodType, FrameType, ModuleType
 from typing import Any
 
@@ -120,3 +122,10 @@ def test_the_list_of_the_silent_ones_has_no_strangers() -> None:
     assert named <= set(functions), sorted(named - set(functions))
     for part in SILENT_PARTS:
         assert any(entry.python == part or entry.python.startswith(f"{part}.") for entry in CROSSWALK), part
+
+
+def test_the_page_counts_the_tour() -> None:
+    implementation = importlib.import_module("fucina.fast")
+    page = (Path(__file__).parents[1] / "docs" / "evidence" / "team.rst").read_text(encoding="utf-8")
+    (said,) = re.findall(r"(\d+) small calls that compute or convert and (\d+) of tensor arithmetic", page)
+    assert tuple(map(int, said)) == (len(calls(implementation)), len(arithmetic(implementation)))

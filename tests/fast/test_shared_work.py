@@ -1,14 +1,23 @@
-"""The suite's calls for teams are large enough: a team of eight is given each (clauses TEAM-BULK-1, NUM-ENV-2)."""
+"""The suite's calls for teams are large enough: of each another thread has a part (clauses TEAM-BULK-1, NUM-ENV-2)."""
 
 from __future__ import annotations
 
-import json
-import os
-import subprocess
-import sys
-from pathlib import Path
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any
+
+import pytest
 
 import fucina.fast as fast
+from fucina.conformance.suite.blocks import FORMATS
+from fucina.conformance.suite.casts import SCALARS
+from fucina.conformance.suite.raw_arithmetic import REAL
+from fucina.conformance.suite.shared_tagged import gradient_calls, made_calls, rows_of_blocks_calls, tagged_calls
+from fucina.conformance.suite.shared_work import block_calls, cast_calls, fill_calls, raw_calls, streamed_calls
+from fucina.conformance.suite.teams import threads
+from fucina.fast import DType, windows
+
+pytestmark = pytest.mark.skipif(fast.parallel.vector_max_threads == 1, reason="this build has no team")
 
 # one thread's work however large it is: numpy's copies and fills, a part of a copy, swaps that depend on each other
 ALONE = {
@@ -16,19 +25,36 @@ ALONE = {
 }
 
 
-def test_each_call_is_given_to_the_team(tmp_path: Path) -> None:
-    script = Path(__file__).with_name("shared_probe.py")
-    # more participants than cores, so that the team never rests after a dispatch that was lost to another process
-    count = max(8, min(2 * (os.cpu_count() or 1), fast.parallel.vector_max_threads))
-    done = subprocess.run(
-        [sys.executable, str(script), str(count), str(tmp_path / "lines")],
-        capture_output=True,
-        text=True,
-        env={**os.environ, "FUCINA_POOL_PROFILE": "1"},
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr[-2000:]
-    dispatches: dict[str, int] = json.loads(done.stdout)
-    assert len(dispatches) > 900
-    alone = {name for name, number in dispatches.items() if not number}
-    assert {name.partition(": ")[2] for name in alone} == ALONE
+def groups() -> Iterator[AbstractContextManager[dict[str, Callable[[], Any]]]]:
+    """Yield everything that the suite's tests of teams compute."""
+    yield nullcontext(fill_calls(fast))
+    for dtype in SCALARS:
+        yield nullcontext(cast_calls(fast, dtype))
+        yield raw_calls(fast, dtype)
+    for dtype in FORMATS:
+        yield nullcontext(block_calls(fast, dtype))
+    yield streamed_calls(fast)
+    for dtype in (*REAL, DType.u8, DType.i16, DType.i32, DType.i64):
+        yield tagged_calls(fast, dtype)
+    yield made_calls(fast)
+    for dtype in (DType.q4_0, DType.q8_0, DType.q4_k):
+        yield rows_of_blocks_calls(fast, dtype)
+    for dtype in (DType.f16, DType.bf16, DType.f32):
+        yield gradient_calls(fast, dtype)
+
+
+@pytest.mark.parametrize("count", [2, 8])
+def test_each_call_is_shared(count: int) -> None:
+    shared, alone = 0, set()
+    with threads(fast, count):
+        for made in groups():
+            with made as work:
+                for name, call in work.items():
+                    before = windows.shared_calls()
+                    call()
+                    if windows.shared_calls() > before:
+                        shared += 1
+                    else:
+                        alone.add(name)
+    assert alone == ALONE
+    assert shared > 1000
