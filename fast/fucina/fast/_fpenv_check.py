@@ -149,6 +149,11 @@ class Watch(MetaPathFinder):
         if not self.stands:
             sys.meta_path.insert(0, self)
 
+    def stand_aside(self) -> None:
+        """Be asked no more: what an interrupt makes Python load, to print a traceback, is not what it came into."""
+        if self.stands:
+            sys.meta_path.remove(self)
+
     def done(self, outcome: str, error: str | None = None) -> None:
         """Tell how a module or a script came to its end."""
         self.log.put("done", outcome, error, self.stands)
@@ -218,6 +223,7 @@ def _import_each(watch: Watch, names: Sequence[str]) -> int:
         try:
             watch.within(name, None, lambda name=name: importlib.import_module(name))  # type: ignore[misc]
         except KeyboardInterrupt:
+            watch.stand_aside()
             raise
         except BaseException as error:  # pytest's skip and asyncio's CancelledError are no Exception
             if not watch.log.mine:
@@ -248,6 +254,7 @@ def _run(watch: Watch, words: Sequence[str]) -> int:
         run_module: Callable[[str], Any] = runpy._run_module_as_main  # type: ignore[attr-defined]
         watch.within(name, None, lambda: run_module(name) if by_name else _run_file(os.path.abspath(name), main))
     except KeyboardInterrupt:
+        watch.stand_aside()
         raise
     except SystemExit:
         watch.done("ran")
