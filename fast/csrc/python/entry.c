@@ -15,6 +15,8 @@
 #include "core/fault.h"
 #include "fucina.h"
 #include "python/pass_on.h"
+#include "team/team.h"
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -389,6 +391,31 @@ static void note(struct tasks *tasks, size_t index) {
     tasks->interrupted |= interrupt;
 }
 
+/*
+ * A worker keeps one thread state for its life: PyGILState_Ensure would make one for each task and delete it again, and without
+ * the GIL it takes a lock of the interpreter's, which a fork of another thread at that moment would leave locked in the child.
+ * So states are made while the dispatcher holds the GIL, who waits for them (fc_team_start), and go while their worker does.
+ */
+static PyInterpreterState *interpreter;
+static _Atomic int ending; /* the process is: a worker that asked for the GIL might never come back, and whoever joins it */
+
+static void *arrive(void) { return PyThreadState_New(interpreter); }
+
+static void leave(void *state) {
+    if (!state || atomic_load(&ending)) return;
+    PyEval_RestoreThread(state);
+    PyGILState_Release(PyGILState_UNLOCKED); /* it was made with a count of one, so this deletes it */
+}
+
+static const struct fc_team_host python = {arrive, leave};
+
+/* team_ending(): threads that end from now on leave their states where they are */
+static PyObject *team_ending(PyObject *module, PyObject *none) {
+    (void)module, (void)none;
+    atomic_store(&ending, 1);
+    Py_RETURN_NONE;
+}
+
 static void free_chain(PyObject *capsule) { fc_chain_free(PyCapsule_GetPointer(capsule, NULL)); }
 
 static void run_python(struct tasks *tasks, size_t index, struct fc_chain *chain) {
@@ -423,8 +450,10 @@ static PyObject *team_chunks(PyObject *module, PyObject *args) {
     int outcome;
     (void)module;
     if (!PyArg_ParseTuple(args, "KnO", &address, &count, &tasks.run)) return NULL;
+    struct fc_team *team = (struct fc_team *)(uintptr_t)address;
+    if (count > 1 && fc_team_workers(team) && !fc_team_inside()) fc_team_start(team, &python);
     Py_BEGIN_ALLOW_THREADS
-    outcome = fc_team_chunks((struct fc_team *)(uintptr_t)address, (size_t)count, run_chunk, &tasks);
+    outcome = fc_team_chunks(team, (size_t)count, run_chunk, &tasks);
     Py_END_ALLOW_THREADS
     return raised(&tasks) ? NULL : PyLong_FromLong(outcome);
 }
@@ -438,8 +467,10 @@ static PyObject *team_chained(PyObject *module, PyObject *args) {
     int outcome;
     (void)module;
     if (!PyArg_ParseTuple(args, "KnnO", &address, &count, &initial, &tasks.run)) return NULL;
+    struct fc_team *team = (struct fc_team *)(uintptr_t)address;
+    if (count && fc_team_workers(team) && !fc_team_inside()) fc_team_start(team, &python);
     Py_BEGIN_ALLOW_THREADS
-    outcome = fc_team_chained((struct fc_team *)(uintptr_t)address, (size_t)count, (size_t)initial, run_chained, &tasks, &report);
+    outcome = fc_team_chained(team, (size_t)count, (size_t)initial, run_chained, &tasks, &report);
     Py_END_ALLOW_THREADS
     if (tasks.chain)
         Py_DECREF(tasks.chain); /* a task may have kept it: the memory goes with the last who can enqueue */
@@ -510,6 +541,7 @@ static PyObject *team_begin(PyObject *module, PyObject *args) {
     Py_INCREF(run);
     single->tasks.run = run;
     /* first to be found in the list, then begun: with the GIL, whoever finds it here waits for what follows */
+    fc_team_start((struct fc_team *)(uintptr_t)address, &python);
     begun = fc_team_begin((struct fc_team *)(uintptr_t)address, run_single, single);
     if (begun) Py_RETURN_TRUE;
     PyList_SetSlice(list, PyList_Size(list) - 1, PyList_Size(list), NULL);
@@ -576,6 +608,7 @@ static PyMethodDef methods[] = {
     {"team_finish", team_finish, METH_VARARGS, NULL},
     {"team_within", team_within, METH_O, NULL},
     {"team_drop", team_drop, METH_VARARGS, NULL},
+    {"team_ending", team_ending, METH_NOARGS, NULL},
     {"cast_bits", (PyCFunction)(void (*)(void))cast_bits, METH_FASTCALL, NULL},
     {"bits_of", bits_of, METH_O, NULL},
     {"of_bits", of_bits, METH_O, NULL},
@@ -590,5 +623,6 @@ PyMODINIT_FUNC PyInit__entry(void) {
     name_saturate = PyUnicode_InternFromString("saturate");
     name_single_rounding = PyUnicode_InternFromString("single_rounding");
     if (!name_out || !name_saturate || !name_single_rounding) return NULL;
+    interpreter = PyInterpreterState_Get();
     return PyModule_Create(&definition);
 }

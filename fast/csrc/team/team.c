@@ -18,6 +18,7 @@ static _Thread_local int inside;
 static _Thread_local uint32_t participant; /* of its team; 0 is who dispatches */
 
 int fc_team_inside(void) { return inside; }
+int fc_team_worker(void) { return participant != 0; }
 
 struct fc_trace *fc_team_trace(struct fc_team *team) { return team->profiling ? &team->traces[participant] : NULL; }
 
@@ -170,23 +171,32 @@ static void *worker_main(void *argument) {
     inside = 1;
     participant = seat->index;
     prefer_performance_cores();
+    const struct fc_team_host *host = seat->host; /* the team may go before this thread does */
+    void *arrived = NULL;
+    if (host) {
+        arrived = host->arrive();
+        atomic_fetch_add(&team->born, 1);
+        fc_wake(&team->born, 1);
+    }
     for (;;) {
         heard = listen(team, heard);
         if (atomic_load(&team->stop)) {
             if (!atomic_load(&team->abandoned)) break;
             work(team, NULL, &epoch); /* what was begun, if this is the first that is heard of it */
-            if (atomic_load(&team->epoch) == epoch) leave_abandoned(team);
+            if (atomic_load(&team->epoch) != epoch) return NULL;
+            leave_abandoned(team);
             break;
         }
         struct fc_trace *trace = fc_team_trace(team);
         fc_trace_come(trace);
         const uint32_t count = work(team, trace && !team->graph ? trace : NULL, &epoch);
         /* forked in a task: this is the child, its only thread, and the dispatcher is not there */
-        if (atomic_load(&team->epoch) != epoch) break;
+        if (atomic_load(&team->epoch) != epoch) return NULL;
         if (count) atomic_fetch_add_explicit(&team->done, count, memory_order_release);
         fc_trace_go(trace);
         if (trace) atomic_fetch_add_explicit(&team->arrived, 1, memory_order_release);
     }
+    if (host) host->leave(arrived);
     return NULL;
 }
 
@@ -221,17 +231,22 @@ static void start(struct fc_team *team) {
     pthread_attr_init(&attributes);
     pthread_attr_setstacksize(&attributes, (size_t)8 << 20); /* musl's default is too small for Python tasks */
     block_signals(&before);
+    const size_t already = team->started;
+    atomic_store(&team->born, 0);
     while (team->started < team->workers) {
         struct fc_seat *seat = &team->seats[team->started];
         seat->team = team;
         seat->index = (uint32_t)team->started + 1;
         seat->epoch = atomic_load(&team->epoch);
         seat->bell = atomic_load(&team->bell);
+        seat->host = team->host;
         if (pthread_create(&seat->thread, &attributes, worker_main, seat) != 0) break;
         team->started++;
     }
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     pthread_attr_destroy(&attributes);
+    for (uint32_t born; team->host && (born = atomic_load(&team->born)) < team->started - already;)
+        fc_wait(&team->born, born, FC_WAIT_FOREVER);
 }
 
 /* -- one dispatcher at a time */
@@ -245,6 +260,13 @@ int fc_team_take(struct fc_team *team) {
 void fc_team_give(struct fc_team *team) {
     atomic_store(&team->dispatcher, NULL);
     atomic_store(&team->busy, 0);
+}
+
+void fc_team_start(struct fc_team *team, const struct fc_team_host *host) {
+    if (!fc_team_take(team)) return;
+    team->host = host;
+    start(team);
+    fc_team_give(team);
 }
 
 static void ring(struct fc_team *team, size_t wanted) {
@@ -290,7 +312,7 @@ static void publish(struct fc_team *team, size_t chunks, fc_team_task run, void 
 }
 
 int fc_team_dispatch(struct fc_team *team, size_t chunks, size_t graph, fc_team_task run, void *context) {
-    start(team);
+    if (!team->host) start(team);
     if (!team->started) return FC_TEAM_SERIAL;
     prefer_performance_cores();
     const uint32_t epoch = atomic_load(&team->epoch);
@@ -336,7 +358,7 @@ int fc_team_chunks(struct fc_team *team, size_t chunks, fc_team_task run, void *
 /* Clause: TEAM-ONESHOT-1 */
 int fc_team_begin(struct fc_team *team, fc_team_task run, void *context) {
     if (!fc_team_take(team)) return 0;
-    start(team);
+    if (!team->host) start(team);
     team->begun = atomic_load(&team->epoch);
     if (team->profiling) atomic_store(&team->arrived, 0);
     publish(team, 1, run, context, 0);

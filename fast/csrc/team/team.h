@@ -50,10 +50,17 @@ static inline void fc_trace_go(struct fc_trace *trace) {
     if (trace && !trace->tasks) trace->completion = fc_team_clock();
 }
 
+/* Whose threads also need a place elsewhere, such as in an interpreter: called on each thread, first and last. */
+struct fc_team_host {
+    void *(*arrive)(void);
+    void (*leave)(void *arrived); /* not in the child of a fork, where the thread is the only one */
+};
+
 struct fc_seat {
     struct fc_team *team;
     pthread_t thread;
     uint32_t index, epoch, bell; /* which participant, in which process since its birth, the bell when it started */
+    const struct fc_team_host *host;
 };
 
 struct fc_team {
@@ -72,6 +79,8 @@ struct fc_team {
     _Atomic uint32_t epoch; /* raised in the child of a fork: the workers are not there */
     _Atomic int home;           /* the CPU from which sleepers were last woken, -1 for none */
     _Atomic(void *) dispatcher; /* which thread has the team: the address of a variable of its own */
+    const struct fc_team_host *host; /* NULL, or the team starts threads in fc_team_start only */
+    fc_word32 born;                  /* threads of this start that have arrived at the host */
     size_t workers, started; /* wanted, running */
     size_t graph;            /* how many tasks the chain has whose places the chunks are; 0 where the chunks are the tasks */
     uint32_t begun;          /* the epoch of a dispatch that is joined later */
@@ -90,6 +99,11 @@ int fc_team_take(struct fc_team *team);
 void fc_team_give(struct fc_team *team);
 /* Whether this thread is inside a task of some team: a dispatch from there is nested. */
 int fc_team_inside(void);
+/* Whether this thread is a worker's. */
+int fc_team_worker(void);
+/* Start the threads of a team whose host has to be asked, unless somebody has the team.  It comes back when each has arrived, so
+   a caller who excludes forks in the meantime excludes them from every arrival. */
+void fc_team_start(struct fc_team *team, const struct fc_team_host *host);
 /* How long the threads of a team wait, on a machine that runs so many threads at once. */
 void fc_team_pace(struct fc_team *team, size_t cores);
 /* A dispatch of a team that the caller has; FC_TEAM_SERIAL when no worker could be started.  `graph` is 0, or the number of tasks

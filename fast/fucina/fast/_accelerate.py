@@ -7,6 +7,7 @@ the kernel and hand every other call, and every error, to the Python function th
 
 from __future__ import annotations
 
+import atexit
 import inspect
 from collections.abc import Callable
 from importlib.machinery import ExtensionFileLoader
@@ -49,6 +50,7 @@ bits_of, of_bits, cast_bits = _entry.bits_of, _entry.of_bits, _entry.cast_bits
 chain_enqueue, team_chunks, team_chained = _entry.chain_enqueue, _entry.team_chunks, _entry.team_chained
 team_begin, team_finish = _entry.team_begin, _entry.team_finish
 team_drop, team_within = _entry.team_drop, _entry.team_within
+atexit.register(_entry.team_ending)
 _entry.configure(np.ndarray, np.empty, SCALARS, tuple(np.dtype(str(GEOMETRY[dtype].format)) for dtype in SCALARS))
 
 
