@@ -93,3 +93,36 @@ thread.join()
 print("ran")
 """
     assert program(fast, text).strip() == "ran"
+
+
+@pytest.mark.skipif(not os.path.isdir("/proc/self/task"), reason="signal masks are read in /proc")
+def test_workers_block_signals_outside_of_python_tasks() -> None:
+    text = """
+import os, signal, threading, time
+def masks():
+    found = {}
+    for number in os.listdir("/proc/self/task"):
+        with open(f"/proc/self/task/{number}/status") as status:
+            found[int(number)] = next(int(line.split()[1], 16) for line in status if line.startswith("SigBlk"))
+    return found
+before = set(masks())
+fucina.parallel.set_max_threads(3)
+out = np.zeros(1_000_000, np.float32)
+fucina.rng.gaussian_fill(3, out, 1.0)
+pool, barrier, worker = fucina.thread_mod.BarrierPool(2), threading.Barrier(3), fucina.thread_mod.OneShotWorker()
+pool.parallel_chunks(range(3), lambda task: barrier.wait(20))
+worker.start(lambda: barrier.wait(20))
+other = threading.Thread(target=barrier.wait)
+other.start()
+barrier.wait(20)
+other.join()
+worker.wait()
+bits = sum(1 << (number - 1) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGALRM, signal.SIGUSR1, signal.SIGCHLD))
+for _ in range(500):  # the last may be on its way out of its task
+    own = {number: mask for number, mask in masks().items() if number not in before}
+    if all(mask & bits == bits for mask in own.values()):
+        break
+    time.sleep(0.01)
+print(len(own), all(mask & bits == bits for mask in own.values()))
+"""
+    assert program(fast, text).split() == ["5", "True"]

@@ -16,6 +16,7 @@
 #include "fucina.h"
 #include "python/pass_on.h"
 #include "team/team.h"
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -369,7 +370,20 @@ struct tasks {
     PyObject *type, *value, *traceback;
     int interrupted; /* by what is no Exception, such as KeyboardInterrupt: no further task begins */
     PyObject *chain; /* the capsule that tasks enqueue on */
+    sigset_t mask;   /* of the thread that dispatched */
 };
+
+/*
+ * Workers block signals, and a process inherits the mask of the thread that starts it, over an exec too: one that a task
+ * started could not be terminated.  So a Python task has the mask of the thread that dispatched.  Clause: TEAM-SIGNAL-1
+ */
+static void mask_of_caller(struct tasks *tasks) { pthread_sigmask(SIG_SETMASK, NULL, &tasks->mask); }
+static void open_mask(const struct tasks *tasks, sigset_t *before) {
+    if (fc_team_worker()) pthread_sigmask(SIG_SETMASK, &tasks->mask, before);
+}
+static void close_mask(const sigset_t *before) {
+    if (fc_team_worker()) pthread_sigmask(SIG_SETMASK, before, NULL);
+}
 
 /* Keep the error that is set if it comes before the one that is kept: an interrupt first, then the lowest index. */
 static void note(struct tasks *tasks, size_t index) {
@@ -422,12 +436,15 @@ static void run_python(struct tasks *tasks, size_t index, struct fc_chain *chain
     const PyGILState_STATE state = PyGILState_Ensure();
     if (!tasks->interrupted) {
         PyObject *result = NULL;
+        sigset_t before;
+        open_mask(tasks, &before);
         if (!chain)
             result = PyObject_CallFunction(tasks->run, "n", (Py_ssize_t)index);
         else if (tasks->chain || (tasks->chain = PyCapsule_New(chain, NULL, free_chain)))
             result = PyObject_CallFunction(tasks->run, "nO", (Py_ssize_t)index, tasks->chain);
         if (!result) note(tasks, FC_PLANT(LATEST_EXCEPTION, index, (size_t)-1 - index));
         Py_XDECREF(result);
+        close_mask(&before);
     }
     PyGILState_Release(state);
 }
@@ -451,6 +468,7 @@ static PyObject *team_chunks(PyObject *module, PyObject *args) {
     (void)module;
     if (!PyArg_ParseTuple(args, "KnO", &address, &count, &tasks.run)) return NULL;
     struct fc_team *team = (struct fc_team *)(uintptr_t)address;
+    mask_of_caller(&tasks);
     if (count > 1 && fc_team_workers(team) && !fc_team_inside()) fc_team_start(team, &python);
     Py_BEGIN_ALLOW_THREADS
     outcome = fc_team_chunks(team, (size_t)count, run_chunk, &tasks);
@@ -468,6 +486,7 @@ static PyObject *team_chained(PyObject *module, PyObject *args) {
     (void)module;
     if (!PyArg_ParseTuple(args, "KnnO", &address, &count, &initial, &tasks.run)) return NULL;
     struct fc_team *team = (struct fc_team *)(uintptr_t)address;
+    mask_of_caller(&tasks);
     if (count && fc_team_workers(team) && !fc_team_inside()) fc_team_start(team, &python);
     Py_BEGIN_ALLOW_THREADS
     outcome = fc_team_chained(team, (size_t)count, (size_t)initial, run_chained, &tasks, &report);
@@ -510,8 +529,11 @@ static void run_single(void *context, size_t index) {
     const PyGILState_STATE state = PyGILState_Ensure();
     single->outer = current;
     current = single;
+    sigset_t before;
+    open_mask(&single->tasks, &before);
     single->result = PyObject_CallObject(single->tasks.run, NULL);
     if (!single->result) note(&single->tasks, index);
+    close_mask(&before);
     current = single->outer;
     single->ended = 1;
     if (single->abandoned) free_single(single);
@@ -540,6 +562,7 @@ static PyObject *team_begin(PyObject *module, PyObject *args) {
     Py_DECREF(pointer);
     Py_INCREF(run);
     single->tasks.run = run;
+    mask_of_caller(&single->tasks);
     /* first to be found in the list, then begun: with the GIL, whoever finds it here waits for what follows */
     fc_team_start((struct fc_team *)(uintptr_t)address, &python);
     begun = fc_team_begin((struct fc_team *)(uintptr_t)address, run_single, single);

@@ -233,9 +233,8 @@ def test_an_interrupt_is_raised_after_the_join(impl: Any) -> None:
         MEETING
         + """
 import signal
-pool, done, identities = fucina.thread_mod.Pool(2), [], set()
+pool, done, handled = fucina.thread_mod.Pool(2), [], []
 def handler(number, frame):
-    identities.add(threading.get_ident())
     raise KeyboardInterrupt
 signal.signal(signal.SIGALRM, handler)
 out = np.zeros(30_000_000 if "fast" in fucina.__name__ else 3000, np.float32)
@@ -254,14 +253,64 @@ except KeyboardInterrupt:
     done.append("raised")
 assert 1 in done or 2 in done
 assert done[-1] == "raised" and done[0] == "bulk"
-assert identities == {threading.main_thread().ident}
 assert meet(pool, 3) == 3
 for number in (signal.SIGTERM, signal.SIGUSR1, signal.SIGINT):
-    signal.signal(number, lambda *args: identities.add(threading.get_ident()))
-    for _ in range(20):
+    signal.signal(number, lambda *args: handled.append(args[0]))
+    for i in range(20):
         os.kill(os.getpid(), number)
         pool.parallel_chunks(range(6), lambda task: time.sleep(0.0002))
-assert identities == {threading.main_thread().ident}
+        assert handled == [number] * (i + 1)
+    handled.clear()
+print("ran")
+"""
+    )
+    assert program(impl, text).strip() == "ran"
+
+
+@forks
+@clause("TEAM-SIGNAL-1")
+@pytest.mark.parametrize("kind", ["chunks", "chained", "one shot"])
+@pytest.mark.parametrize("how", ["subprocess", "fork"])
+def test_a_process_that_a_task_starts_can_be_terminated(impl: Any, kind: str, how: str) -> None:
+    text = (
+        MEETING
+        + f"kind, how = {kind!r}, {how!r}\n"
+        + """
+import signal, subprocess, sys
+kinds, barrier, codes = fucina.thread_mod, threading.Barrier(3), {}
+def masked():
+    return sorted(int(number) for number in signal.pthread_sigmask(signal.SIG_BLOCK, ()))
+def task(_=0, chain=None):
+    if how == "subprocess":
+        child = subprocess.Popen(["sleep", "50"])
+        child.terminate()
+        codes[threading.get_ident()] = child.wait(), masked()
+    else:
+        child = os.fork()
+        if child == 0:
+            time.sleep(50)
+            os._exit(0)
+        os.kill(child, signal.SIGTERM)
+        codes[threading.get_ident()] = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), masked()
+    if kind != "one shot": barrier.wait(20)
+def dispatch():
+    codes.clear()
+    if kind == "one shot":
+        worker.start(task)
+        while len(codes) < 1: time.sleep(0.001)
+        worker.wait()
+    elif kind == "chunks":
+        pool.parallel_chunks(range(3), task)
+    else:
+        assert pool.parallel_chained(range(3), 3, task)
+    return list(codes.values())
+parties = 1 if kind == "one shot" else 3
+pool, worker = kinds.BarrierPool(2), kinds.OneShotWorker()
+assert dispatch() == [(-signal.SIGTERM, masked())] * parties, codes
+signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGUSR1])
+assert dispatch() == [(-signal.SIGTERM, [signal.SIGUSR1])] * parties, codes
+signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGUSR1])
+assert dispatch() == [(-signal.SIGTERM, [])] * parties, codes
 print("ran")
 """
     )
