@@ -159,7 +159,9 @@ fc_status fc_operate_f64(int operation, uint64_t a, uint64_t b, uint64_t *out);
    Outcomes: SERIAL, every chunk ran on the caller in order; PARALLEL, every chunk ran once; FORKED, this is the child of a
    fork inside a task and chunks that workers had claimed are lost.  open starts no thread; close ends them and refuses, 0, while a
    dispatch runs on this team; free, of a team that nobody calls any more, closes it too.  begin and finish are a dispatch of one task that is joined later, by any one thread; begin refuses, 0, a second;
-   abandon, in place of finish and free, lets a team of one worker end by itself after the task that was begun */
+   await, which finish does by itself, says that it is the calling thread that finishes: the child of a fork in any other has no
+   such task, and before that the child of every fork has it.  abandon, in place of finish and free, lets a team of one worker end by itself after the task
+   that was begun, which is the one that the caller is within or is not: in the child of a fork in it, its thread comes back to the team */
 enum {
     FC_TEAM_SERIAL,
     FC_TEAM_PARALLEL,
@@ -175,8 +177,9 @@ size_t fc_team_workers(const struct fc_team *team);
 size_t fc_team_threads(const struct fc_team *team);
 int fc_team_chunks(struct fc_team *team, size_t chunks, fc_team_task run, void *context);
 int fc_team_begin(struct fc_team *team, fc_team_task run, void *context);
+void fc_team_await(struct fc_team *team);
 int fc_team_finish(struct fc_team *team);
-void fc_team_abandon(struct fc_team *team);
+void fc_team_abandon(struct fc_team *team, int within);
 /* the process's own team, which the bulk functions use (team/process.c) */
 void fc_team_run(size_t chunks, fc_team_task run, void *context);
 void fc_team_shut(void);

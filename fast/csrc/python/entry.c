@@ -377,9 +377,8 @@ struct tasks {
  * Workers block signals, and a process inherits the mask of the thread that starts it, over an exec too: one that a task
  * started could not be terminated.  So a Python task has the mask of the thread that dispatched.  Clause: TEAM-SIGNAL-1
  */
-static void mask_of_caller(struct tasks *tasks) { pthread_sigmask(SIG_SETMASK, NULL, &tasks->mask); }
-static void open_mask(const struct tasks *tasks, sigset_t *before) {
-    if (fc_team_worker()) pthread_sigmask(SIG_SETMASK, &tasks->mask, before);
+static void open_mask(const sigset_t *mask, sigset_t *before) {
+    if (fc_team_worker()) pthread_sigmask(SIG_SETMASK, mask, before);
 }
 static void close_mask(const sigset_t *before) {
     if (fc_team_worker()) pthread_sigmask(SIG_SETMASK, before, NULL);
@@ -396,13 +395,13 @@ static void note(struct tasks *tasks, size_t index) {
         tasks->value = value;
         tasks->traceback = traceback;
         tasks->worst = index;
+        tasks->interrupted = interrupt; /* before a reference goes, which may let another task run */
         for (int k = 0; k < 3; k++) Py_XDECREF(old[k]);
     } else {
         Py_XDECREF(type);
         Py_XDECREF(value);
         Py_XDECREF(traceback);
     }
-    tasks->interrupted |= interrupt;
 }
 
 /*
@@ -437,7 +436,7 @@ static void run_python(struct tasks *tasks, size_t index, struct fc_chain *chain
     if (!tasks->interrupted) {
         PyObject *result = NULL;
         sigset_t before;
-        open_mask(tasks, &before);
+        open_mask(&tasks->mask, &before);
         if (!chain)
             result = PyObject_CallFunction(tasks->run, "n", (Py_ssize_t)index);
         else if (tasks->chain || (tasks->chain = PyCapsule_New(chain, NULL, free_chain)))
@@ -468,7 +467,7 @@ static PyObject *team_chunks(PyObject *module, PyObject *args) {
     (void)module;
     if (!PyArg_ParseTuple(args, "KnO", &address, &count, &tasks.run)) return NULL;
     struct fc_team *team = (struct fc_team *)(uintptr_t)address;
-    mask_of_caller(&tasks);
+    pthread_sigmask(SIG_SETMASK, NULL, &tasks.mask);
     if (count > 1 && fc_team_workers(team) && !fc_team_inside()) fc_team_start(team, &python);
     Py_BEGIN_ALLOW_THREADS
     outcome = fc_team_chunks(team, (size_t)count, run_chunk, &tasks);
@@ -486,7 +485,7 @@ static PyObject *team_chained(PyObject *module, PyObject *args) {
     (void)module;
     if (!PyArg_ParseTuple(args, "KnnO", &address, &count, &initial, &tasks.run)) return NULL;
     struct fc_team *team = (struct fc_team *)(uintptr_t)address;
-    mask_of_caller(&tasks);
+    pthread_sigmask(SIG_SETMASK, NULL, &tasks.mask);
     if (count && fc_team_workers(team) && !fc_team_inside()) fc_team_start(team, &python);
     Py_BEGIN_ALLOW_THREADS
     outcome = fc_team_chained(team, (size_t)count, (size_t)initial, run_chained, &tasks, &report);
@@ -510,33 +509,82 @@ static PyObject *chain_enqueue(PyObject *module, PyObject *args) {
 }
 
 /* -- one task beside the caller; what was begun is an address in a list, put there and taken here, where no signal comes between */
+
+/* From the end of the task on it holds no Python object: what the garbage collector cannot see here would keep whoever the task
+   and its outcome refer to, the worker among them, and its thread, for ever. */
 struct single {
-    struct tasks tasks;
-    PyObject *result;
+    PyObject *run, *outcome; /* a list of the worker's: what run() returned, what it raised */
+    sigset_t mask;
     struct single *outer; /* the task inside of which this thread runs it */
     int ended, abandoned;
 };
 static _Thread_local struct single *current;
 
+static int within(const struct single *single) {
+    const struct single *at = current;
+    while (at && at != single) at = at->outer;
+    return single && at;
+}
+
 static void free_single(struct single *single) {
-    PyObject *last[] = {single->tasks.run, single->result, single->tasks.type, single->tasks.value, single->tasks.traceback};
+    PyObject *run = single->run, *outcome = single->outcome;
     free(single);
-    for (int k = 0; k < 5; k++) Py_XDECREF(last[k]);
+    Py_XDECREF(run);
+    Py_XDECREF(outcome);
+}
+
+/* Take the error that is set as an exception with its traceback; NULL when none is. */
+static PyObject *take_error(void) {
+    PyObject *type, *value, *traceback;
+    PyErr_Fetch(&type, &value, &traceback);
+    if (!type) return NULL;
+    PyErr_NormalizeException(&type, &value, &traceback);
+    if (traceback) PyException_SetTraceback(value, traceback);
+    Py_DECREF(type);
+    Py_XDECREF(traceback);
+    return value;
+}
+
+/* Put a reference of the caller's into a list of two, which takes it; NULL is None. */
+static void put(PyObject *list, Py_ssize_t place, PyObject *object) {
+    if (!object) Py_INCREF(object = Py_None);
+    if (PyList_SetItem(list, place, object) != 0) PyErr_Clear();
+}
+
+/* Take what is there, and leave None; NULL for None. */
+static PyObject *take_from(PyObject *list, Py_ssize_t place) {
+    PyObject *object = PyList_GetItem(list, place);
+    if (!object) PyErr_Clear();
+    if (!object || object == Py_None) return NULL;
+    Py_INCREF(object);
+    put(list, place, NULL);
+    return object;
 }
 
 static void run_single(void *context, size_t index) {
     struct single *single = context;
     const PyGILState_STATE state = PyGILState_Ensure();
+    sigset_t before;
+    (void)index;
     single->outer = current;
     current = single;
-    sigset_t before;
-    open_mask(&single->tasks, &before);
-    single->result = PyObject_CallObject(single->tasks.run, NULL);
-    if (!single->result) note(&single->tasks, index);
-    close_mask(&before);
+    open_mask(&single->mask, &before);
+    PyObject *run = single->run, *outcome = single->outcome, *result = PyObject_CallObject(run, NULL);
+    PyObject *error = result ? NULL : take_error();
     current = single->outer;
+    single->run = single->outcome = NULL;
     single->ended = 1;
-    if (single->abandoned) free_single(single);
+    if (single->abandoned) {
+        free_single(single);
+        Py_XDECREF(result);
+        Py_XDECREF(error);
+    } else {
+        put(outcome, 0, result);
+        put(outcome, 1, error);
+    }
+    Py_DECREF(run); /* the last may be that of the worker, whose end frees what `context` points to */
+    Py_DECREF(outcome);
+    close_mask(&before);
     PyGILState_Release(state);
 }
 
@@ -545,13 +593,15 @@ static struct single *begun_in(PyObject *list) {
     return address ? PyLong_AsVoidPtr(address) : NULL;
 }
 
-/* team_begin(team, run, begun): whether run() was begun; `begun` is then no longer empty */
+/* team_begin(team, run, begun, outcome): whether run() was begun; `begun` is then no longer empty, and `outcome`, two long, takes
+   what becomes of it */
 static PyObject *team_begin(PyObject *module, PyObject *args) {
     unsigned long long address;
-    PyObject *run, *list;
-    int begun;
+    PyObject *run, *list, *outcome;
     (void)module;
-    if (!PyArg_ParseTuple(args, "KOO!", &address, &run, &PyList_Type, &list)) return NULL;
+    if (!PyArg_ParseTuple(args, "KOO!O!", &address, &run, &PyList_Type, &list, &PyList_Type, &outcome)) return NULL;
+    struct fc_team *team = (struct fc_team *)(uintptr_t)address;
+    if (begun_in(list)) Py_RETURN_FALSE; /* in the child of a fork too, whoever had begun it */
     struct single *single = calloc(1, sizeof *single);
     PyObject *pointer = single ? PyLong_FromVoidPtr(single) : NULL;
     if (!pointer || PyList_Append(list, pointer)) {
@@ -560,13 +610,12 @@ static PyObject *team_begin(PyObject *module, PyObject *args) {
         return PyErr_Occurred() ? NULL : PyErr_NoMemory();
     }
     Py_DECREF(pointer);
-    Py_INCREF(run);
-    single->tasks.run = run;
-    mask_of_caller(&single->tasks);
+    Py_INCREF(single->run = run);
+    Py_INCREF(single->outcome = outcome);
+    pthread_sigmask(SIG_SETMASK, NULL, &single->mask);
+    fc_team_start(team, &python);
     /* first to be found in the list, then begun: with the GIL, whoever finds it here waits for what follows */
-    fc_team_start((struct fc_team *)(uintptr_t)address, &python);
-    begun = fc_team_begin((struct fc_team *)(uintptr_t)address, run_single, single);
-    if (begun) Py_RETURN_TRUE;
+    if (fc_team_begin(team, run_single, single)) Py_RETURN_TRUE;
     PyList_SetSlice(list, PyList_Size(list) - 1, PyList_Size(list), NULL);
     free_single(single);
     Py_RETURN_FALSE;
@@ -574,30 +623,37 @@ static PyObject *team_begin(PyObject *module, PyObject *args) {
 
 /* team_within(begun): whether the caller is inside that very task */
 static PyObject *team_within(PyObject *module, PyObject *list) {
-    const struct single *single = begun_in(list), *at = current;
     (void)module;
-    while (at && at != single) at = at->outer;
-    return PyBool_FromLong(single && at);
+    return PyBool_FromLong(within(begun_in(list)));
 }
 
-/* team_finish(team, begun): None when nothing was begun, else (outcome, result), once; raises what the task raised */
+/* team_finish(team, begun, outcome): None when nothing was begun, else (outcome, result), once; raises what the task raised */
 static PyObject *team_finish(PyObject *module, PyObject *args) {
     unsigned long long address;
-    PyObject *list, *found = NULL;
-    int outcome;
+    PyObject *list, *outcome, *found;
+    int how;
     (void)module;
-    if (!PyArg_ParseTuple(args, "KO!", &address, &PyList_Type, &list)) return NULL;
+    if (!PyArg_ParseTuple(args, "KO!O!", &address, &PyList_Type, &list, &PyList_Type, &outcome)) return NULL;
+    struct fc_team *team = (struct fc_team *)(uintptr_t)address;
     struct single *single = begun_in(list);
     if (!single) Py_RETURN_NONE;
     PyList_SetSlice(list, 0, PyList_Size(list), NULL);
+    fc_team_await(team);
     Py_BEGIN_ALLOW_THREADS
-    outcome = fc_team_finish((struct fc_team *)(uintptr_t)address);
+    how = fc_team_finish(team);
     Py_END_ALLOW_THREADS
-    if (!single->tasks.type) found = Py_BuildValue("iO", outcome, single->result ? single->result : Py_None);
-    struct tasks failed = single->tasks;
-    single->tasks.type = single->tasks.value = single->tasks.traceback = NULL;
+    if (single->ended) how = FC_TEAM_PARALLEL; /* before the fork, in a child that cannot know whether its thread has said so */
     free_single(single);
-    (void)raised(&failed);
+    PyObject *error = take_from(outcome, 1), *result = take_from(outcome, 0);
+    if (error) {
+        PyObject *type = (PyObject *)Py_TYPE(error);
+        Py_INCREF(type);
+        Py_XDECREF(result);
+        PyErr_Restore(type, error, PyException_GetTraceback(error));
+        return NULL;
+    }
+    found = Py_BuildValue("iO", how, result ? result : Py_None);
+    Py_XDECREF(result);
     return found;
 }
 
@@ -611,10 +667,11 @@ static PyObject *team_drop(PyObject *module, PyObject *args) {
     struct single *single = begun_in(list);
     if (single) {
         PyList_SetSlice(list, 0, PyList_Size(list), NULL);
-        const int waits = !single->ended && fc_team_threads(team);
+        /* within it, when this is the child of a fork in that task: its thread comes back to both */
+        const int waits = !single->ended && fc_team_threads(team), back = within(single);
         single->abandoned = waits;
-        fc_team_abandon(team);
-        if (!waits && !current) free_single(single);
+        fc_team_abandon(team, back);
+        if (!waits && !back) free_single(single);
     } else {
         Py_BEGIN_ALLOW_THREADS
         fc_team_free(team);

@@ -16,6 +16,7 @@ enum { INDEX_BITS = 24 };
 
 static _Thread_local int inside;
 static _Thread_local uint32_t participant; /* of its team; 0 is who dispatches */
+static char anyone;                        /* the dispatcher of a task that was begun and that nobody waits for yet */
 
 int fc_team_inside(void) { return inside; }
 int fc_team_worker(void) { return participant != 0; }
@@ -44,8 +45,10 @@ static void in_child(void) {
         t->started = FC_PLANT(FORK_KEEPS_TEAM, 0, t->started);
         atomic_store(&t->sleepers, 0);
         atomic_store(&t->stop, 0);
-        /* a dispatcher that forked in a task of its own still has the team; any other is gone */
-        if (atomic_load(&t->dispatcher) != &inside) atomic_store(&t->busy, 0);
+        /* a dispatcher that forked in a task of its own still has the team, and what was begun can be finished by anyone; any
+           other dispatcher is gone */
+        const void *const by = atomic_load(&t->dispatcher);
+        if (by != &inside && by != &anyone) atomic_store(&t->busy, 0);
     }
     pthread_mutex_unlock(&registry);
 }
@@ -361,14 +364,18 @@ int fc_team_begin(struct fc_team *team, fc_team_task run, void *context) {
     if (!team->host) start(team);
     team->begun = atomic_load(&team->epoch);
     if (team->profiling) atomic_store(&team->arrived, 0);
+    atomic_store(&team->dispatcher, &anyone);
     publish(team, 1, run, context, 0);
     return 1;
 }
+
+void fc_team_await(struct fc_team *team) { atomic_store(&team->dispatcher, &inside); }
 
 /* Clause: TEAM-ONESHOT-1 */
 int fc_team_finish(struct fc_team *team) {
     const int outer = inside;
     const fc_environment caller = fc_environment_enter();
+    fc_team_await(team);
     inside = 1;
     const uint32_t own = work(team, NULL, NULL); /* the worker has not come for it yet: why wait? */
     inside = outer;
@@ -418,9 +425,9 @@ int fc_team_close(struct fc_team *team) {
     return 1;
 }
 
-void fc_team_abandon(struct fc_team *team) {
+void fc_team_abandon(struct fc_team *team, int within) {
     if (!team->started) {
-        if (inside) return; /* in the child of a fork in this very task, perhaps: its thread comes back to the team */
+        if (within) return;
         strike_off(team);
         free(team);
         return;

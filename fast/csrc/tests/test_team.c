@@ -275,7 +275,7 @@ static void one_shots(int times) {
         }
         CHECK(fc_team_begin(dropped, leave, &left) == 1, "begin");
         if (i % 3 == 0) nanosleep(&(struct timespec){0, 100000}, NULL);
-        fc_team_abandon(dropped);
+        fc_team_abandon(dropped, 0);
     }
     if (fc_max_threads() > 1)
         for (int i = 0; i < 5000 && atomic_load(&left) < 50; i++) nanosleep(&(struct timespec){0, 1000000}, NULL);

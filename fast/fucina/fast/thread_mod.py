@@ -342,6 +342,7 @@ class OneShotWorker:
     def __init__(self) -> None:
         team, self._address = _native_team(1)
         self._begun: list[int] = []  # the task that was not waited for
+        self._outcome: list[Any] = [None, None]  # what it returned and raised; not the finalizer's, which would keep it
         _freed_with(self, self._address, self._begun)
         self._team, self._ended = team, False
 
@@ -370,7 +371,7 @@ class OneShotWorker:
         Clauses: TEAM-ONESHOT-1, TEAM-ONESHOT-2, TEAM-ARG-1
         """
         known_callable("task", task)
-        if not team_begin(self._alive(), task, self._begun):
+        if not team_begin(self._alive(), task, self._begun, self._outcome):
             raise ConcurrentUse(f"{self!r}, a worker, has a task that was not waited for", clause="TEAM-ONESHOT-2")
 
     def wait(self) -> Any:
@@ -385,7 +386,7 @@ class OneShotWorker:
 
         Clauses: TEAM-ONESHOT-1, TEAM-ONESHOT-2
         """
-        found = team_finish(self._outside(), self._begun)
+        found = team_finish(self._outside(), self._begun, self._outcome)
         if found is None:
             return None
         outcome, result = found

@@ -567,3 +567,109 @@ print("ran")
 """
     )
     assert program(impl, text).strip() == "ran"
+
+
+@forks
+@clause("TEAM-FORK-2", "TEAM-ONESHOT-2")
+@pytest.mark.parametrize("who", ["this thread", "another thread"])
+def test_a_one_shot_task_in_a_child(impl: Any, who: str) -> None:
+    """What was begun is not waited for in the child either, whoever began it; there it is lost."""
+    text = (
+        MEETING
+        + f"who = {who!r}\n"
+        + """
+from fucina.spec.errors import ConcurrentUse, ForkedInTask
+worker, begun, release = fucina.thread_mod.OneShotWorker(), threading.Event(), threading.Event()
+def task():
+    begun.set()
+    release.wait(20)
+    return "old"
+if who == "this thread":
+    worker.start(task)
+else:
+    starter = threading.Thread(target=worker.start, args=(task,))
+    starter.start()
+    starter.join()
+begun.wait(20)
+child = os.fork()
+if child == 0:
+    code = 1
+    try:
+        worker.start(lambda: "new")
+    except ConcurrentUse:
+        try:
+            worker.wait()
+        except ForkedInTask:
+            assert worker.wait() is None
+            worker.start(lambda: "newer")
+            code = 0 if worker.wait() == "newer" and worker.wait() is None else 2
+    os._exit(code)
+ended(child)
+release.set()
+assert worker.wait() == "old"
+print("ran")
+"""
+    )
+    assert program(impl, text).strip() == "ran"
+
+
+@clause("TEAM-ONESHOT-2")
+@pytest.mark.parametrize("how", ["task", "result", "exception"])
+def test_a_worker_that_its_task_refers_to_is_collected(impl: Any, how: str) -> None:
+    if not os.path.isdir("/proc/self/task"):
+        pytest.skip("the threads of a process are counted in /proc")
+    text = (
+        MEETING
+        + ENDED
+        + f"how = {how!r}\n"
+        + """
+import gc, weakref
+class Loader:
+    def __init__(self):
+        self.worker, self.over = fucina.thread_mod.OneShotWorker(), threading.Event()
+        self.worker.start(self.load if how == "task" else lambda: self.load())
+    def load(self):
+        self.over.set()
+        if how == "result": return self
+        if how == "exception": raise LookupError(self)
+def made():
+    loader = Loader()
+    loader.over.wait(20)
+    return weakref.ref(loader)
+kept = [made() for _ in range(10)]
+for _ in range(500):
+    gc.collect()
+    if any(loader() is not None for loader in kept): time.sleep(0.01)
+print(sum(loader() is not None for loader in kept), all_gone())
+"""
+    )
+    assert program(impl, text).split() == ["0", "True"]
+
+
+@clause("TEAM-ONESHOT-2")
+def test_a_worker_dropped_in_the_task_of_another_keeps_nothing(impl: Any) -> None:
+    text = (
+        MEETING
+        + """
+import gc, weakref
+class Kept: pass
+kept = []
+def task():
+    for _ in range(5):
+        value, over = Kept(), threading.Event()
+        kept.append(weakref.ref(value))
+        inner = fucina.thread_mod.OneShotWorker()
+        inner.start(lambda value=value, over=over: (over.set(), value)[1])
+        over.wait(20)
+        time.sleep(0.02)
+        del inner, value
+worker = fucina.thread_mod.OneShotWorker()
+worker.start(task)
+worker.wait()
+for _ in range(500):
+    gc.collect()
+    if any(value() is not None for value in kept): time.sleep(0.01)
+print(sum(value() is not None for value in kept))
+"""
+    )
+    assert program(impl, text).strip() == "0"

@@ -187,6 +187,34 @@ def test_an_interrupt_comes_first_and_ends_the_dispatch(impl: Any, workers: int)
         assert len(begun) < 1500
 
 
+@clause("TEAM-RAISE-1")
+def test_an_interrupt_comes_first_whatever_ends_with_the_others(impl: Any) -> None:
+    """The interrupt takes the place of an exception whose end lets another task raise a third."""
+    released = threading.Event()
+
+    class Slow(Exception):
+        def __del__(self) -> None:
+            released.set()
+            time.sleep(0.3)
+
+    meeting = Meeting(3)
+
+    def work(task: int) -> None:
+        meeting()
+        if task == 2:
+            raise Slow
+        if task == 1:
+            time.sleep(0.3)
+            raise KeyboardInterrupt
+        released.wait(2)
+        time.sleep(0.1)
+        raise LookupError
+
+    with impl.thread_mod.Pool(2) as pool:
+        with pytest.raises(KeyboardInterrupt):
+            pool.parallel_chunks(range(3), work)
+
+
 @clause("TEAM-ENV-1")
 @pytest.mark.parametrize("workers", [0, 1, 3])
 def test_tasks_begin_in_the_default_environment(impl: Any, workers: int) -> None:
