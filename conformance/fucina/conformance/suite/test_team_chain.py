@@ -121,6 +121,13 @@ def test_enqueue_outside(impl: Any) -> None:
     with impl.thread_mod.Pool(1) as pool:
         assert pool.parallel_chained(range(2), 2, visit)
         assert_raises(ChainViolation, "TEAM-CHAIN-2", lambda: kept[0].enqueue(1))
+        last: list[Any] = []
+        with pytest.raises(ChainViolation):
+            pool.parallel_chained(range(3), 2, lambda task, chain: last.append(chain))
+        # not a second time: that it is over is all that is wrong
+        assert_raises(ChainViolation, "TEAM-CHAIN-2", lambda: last[0].enqueue(2), shows=[2])
+        with pytest.raises(ChainViolation, match="over"):
+            last[0].enqueue(2)
         assert_raises(InvalidBounds, "TEAM-CHAIN-1", lambda: pool.parallel_chained([1], 2, visit), shows=[2])
         assert_raises(InvalidBounds, "TEAM-CHAIN-1", lambda: pool.parallel_chained([1], -1, visit), shows=[-1])
         assert pool.parallel_chained([], 0, visit) is True
