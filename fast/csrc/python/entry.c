@@ -458,7 +458,27 @@ static int raised(struct tasks *tasks) {
     return 1;
 }
 
-/* team_chunks(team, count, run): the outcome, after run(index) for each index; raises what a task raised */
+/* Take the error that is set as an exception with its traceback; NULL when none is. */
+static PyObject *take_error(void) {
+    PyObject *type, *value, *traceback;
+    PyErr_Fetch(&type, &value, &traceback);
+    if (!type) return NULL;
+    PyErr_NormalizeException(&type, &value, &traceback);
+    if (traceback) PyException_SetTraceback(value, traceback);
+    Py_DECREF(type);
+    Py_XDECREF(traceback);
+    return value;
+}
+
+/* In the child of a fork that lost tasks the caller says so, which comes before what a task raised.  Clause: TEAM-FORK-2 */
+static PyObject *context_of_loss(struct tasks *tasks, int outcome) {
+    PyObject *error = outcome == FC_TEAM_FORKED && raised(tasks) ? take_error() : NULL;
+    if (!error) Py_INCREF(error = Py_None);
+    return error;
+}
+
+/* team_chunks(team, count, run): (outcome, error), after run(index) for each index; raises what a task raised, but in the child of
+   a fork that lost tasks, where it is the error */
 static PyObject *team_chunks(PyObject *module, PyObject *args) {
     unsigned long long address;
     Py_ssize_t count;
@@ -472,10 +492,13 @@ static PyObject *team_chunks(PyObject *module, PyObject *args) {
     Py_BEGIN_ALLOW_THREADS
     outcome = fc_team_chunks(team, (size_t)count, run_chunk, &tasks);
     Py_END_ALLOW_THREADS
-    return raised(&tasks) ? NULL : PyLong_FromLong(outcome);
+    PyObject *error = context_of_loss(&tasks, outcome);
+    if (!raised(&tasks)) return Py_BuildValue("iN", outcome, error);
+    Py_DECREF(error);
+    return NULL;
 }
 
-/* team_chained(team, count, initial, run): (outcome, violation, index, count), after run(index, chain) for each index */
+/* team_chained(team, count, initial, run): (outcome, error, violation, index, count), after run(index, chain) for each index */
 static PyObject *team_chained(PyObject *module, PyObject *args) {
     unsigned long long address;
     Py_ssize_t count, initial;
@@ -494,8 +517,10 @@ static PyObject *team_chained(PyObject *module, PyObject *args) {
         Py_DECREF(tasks.chain); /* a task may have kept it: the memory goes with the last who can enqueue */
     else
         fc_chain_free(report.chain);
-    if (raised(&tasks)) return NULL;
-    return Py_BuildValue("iinn", outcome, report.violation, (Py_ssize_t)report.index, (Py_ssize_t)report.count);
+    PyObject *error = context_of_loss(&tasks, outcome);
+    if (!raised(&tasks)) return Py_BuildValue("iNinn", outcome, error, report.violation, (Py_ssize_t)report.index, (Py_ssize_t)report.count);
+    Py_DECREF(error);
+    return NULL;
 }
 
 /* chain_enqueue(chain, index): FC_CHAIN_QUEUED and its siblings */
@@ -531,18 +556,6 @@ static void free_single(struct single *single) {
     free(single);
     Py_XDECREF(run);
     Py_XDECREF(outcome);
-}
-
-/* Take the error that is set as an exception with its traceback; NULL when none is. */
-static PyObject *take_error(void) {
-    PyObject *type, *value, *traceback;
-    PyErr_Fetch(&type, &value, &traceback);
-    if (!type) return NULL;
-    PyErr_NormalizeException(&type, &value, &traceback);
-    if (traceback) PyException_SetTraceback(value, traceback);
-    Py_DECREF(type);
-    Py_XDECREF(traceback);
-    return value;
 }
 
 /* Put a reference of the caller's into a list of two, which takes it; NULL is None. */

@@ -316,7 +316,7 @@ static void publish(struct fc_team *team, size_t chunks, fc_team_task run, void 
 
 int fc_team_dispatch(struct fc_team *team, size_t chunks, size_t graph, fc_team_task run, void *context) {
     if (!team->host) start(team);
-    if (!team->started) return FC_TEAM_SERIAL;
+    if (!team->started && !graph) return FC_TEAM_SERIAL; /* one who takes part in a chain is enough */
     prefer_performance_cores();
     const uint32_t epoch = atomic_load(&team->epoch);
     struct fc_trace *trace = fc_team_trace(team), *traced = graph ? NULL : trace;

@@ -106,8 +106,8 @@ int fc_team_worker(void);
 void fc_team_start(struct fc_team *team, const struct fc_team_host *host);
 /* How long the threads of a team wait, on a machine that runs so many threads at once. */
 void fc_team_pace(struct fc_team *team, size_t cores);
-/* A dispatch of a team that the caller has; FC_TEAM_SERIAL when no worker could be started.  `graph` is 0, or the number of tasks
-   of a chain, whose chunks trace them. */
+/* A dispatch of a team that the caller has; FC_TEAM_SERIAL, and nothing has run, when no worker could be started.  `graph` is 0, or
+   the number of tasks of a chain, whose chunks trace them: the caller then runs it without workers too. */
 int fc_team_dispatch(struct fc_team *team, size_t chunks, size_t graph, fc_team_task run, void *context);
 /* Every chunk in order on this thread, each in the default environment. */
 void fc_team_serial(size_t chunks, fc_team_task run, void *context);

@@ -168,8 +168,9 @@ class BarrierPool:
         """
         items = _items(tasks)
         known_callable("run", run)
-        if team_chunks(self._alive(), len(items), lambda index: run(items[index])) == lib.FC_TEAM_FORKED:
-            raise _forked()
+        outcome, error = team_chunks(self._alive(), len(items), lambda index: run(items[index]))
+        if outcome == lib.FC_TEAM_FORKED:
+            raise _forked() from error
 
     def parallel_chained(self, tasks: Sequence[Task], initial_count: int, run: Callable[[Task, Chain], object]) -> bool:
         """Run ``run(task, chain)`` once for every task, each after some task has enqueued it.
@@ -206,9 +207,9 @@ class BarrierPool:
         def visit(index: int, handle: object) -> None:
             run(items[index], Chain(handle, len(items)))
 
-        outcome, violation, index, count = team_chained(self._alive(), len(items), initial, visit)
+        outcome, error, violation, index, count = team_chained(self._alive(), len(items), initial, visit)
         if outcome == lib.FC_TEAM_FORKED:
-            raise _forked()
+            raise _forked() from error
         if outcome == lib.FC_TEAM_OUT_OF_MEMORY:
             raise OutOfMemory(f"no memory for a chain of {len(items)} tasks", clause="TEAM-CHAIN-1")
         if violation == lib.FC_CHAIN_TWICE:

@@ -117,14 +117,25 @@ class _Begun:
             here.inside = True
             self._failures.run(0, lambda: self._results.append(task()))
 
+        self._work = work
         self.thread = threading.Thread(target=work, daemon=True)
+
+    def start(self) -> None:
+        """Begin it; where there is no thread to be had, whoever waits does (clause TEAM-LAZY-1)."""
+        with suppress(RuntimeError):
+            self.thread.start()
 
     def join(self) -> Any:
         """Wait for the task; return what it returned, raise what it raised.
 
         Clauses: TEAM-ONESHOT-1, TEAM-FORK-2
         """
-        self.thread.join()
+        if self.thread.ident is None:
+            outer = getattr(here, "inside", False)
+            self._work()
+            here.inside = outer
+        else:
+            self.thread.join()
         self._failures.raise_first()
         if not self._results:
             raise ForkedInTask(
@@ -170,7 +181,7 @@ class OneShotWorker:
             raise ConcurrentUse(f"the worker, {self!r}, has a task that was not waited for", clause="TEAM-ONESHOT-2")
         begun = _Begun(task)
         self._begun.append(begun)
-        begun.thread.start()
+        begun.start()
 
     def wait(self) -> Any:
         """Wait for the task; return what it returned, raise what it raised; None when none was started.

@@ -317,11 +317,11 @@ print("ran")
     assert program(impl, text).strip() == "ran"
 
 
-@clause("TEAM-LAZY-1")
+@clause("TEAM-LAZY-1", "TEAM-CHAIN-3", "TEAM-ONESHOT-1")
 def test_a_team_without_threads_does_the_same_work(impl: Any) -> None:
     text = """
 import resource, threading
-pool = fucina.thread_mod.Pool(3)
+pool, worker = fucina.thread_mod.Pool(3), fucina.thread_mod.OneShotWorker()
 done = []
 soft, hard = resource.getrlimit(resource.RLIMIT_NPROC)
 import os
@@ -337,13 +337,31 @@ except RuntimeError:
     pass
 pool.parallel_chunks(range(10), done.append)
 print(sorted(done) == list(range(10)), len(done))
+done.clear()
+def visit(task, chain):
+    done.append(task)
+    if task == 1: chain.enqueue(3)
+    if task == 3: raise LookupError
+try:
+    pool.parallel_chained(range(4), 3, visit)
+except LookupError:
+    print(sorted(done))
+print(pool.parallel_chained(range(3), 3, lambda task, chain: None))
+for _ in range(2):  # by who waits
+    worker.start(threading.get_ident)
+    print(worker.wait() == threading.get_ident(), worker.wait())
+worker.start(lambda: 1 // 0)
+try:
+    worker.wait()
+except ZeroDivisionError:
+    print("raised")
 """
     if not os.path.exists("/proc/self/statm"):
         pytest.skip("threads are refused by limits of Linux")
     written = program(impl, text)
     if "threads can be had" in written:
         pytest.skip("threads could not be refused here")
-    assert written.split() == ["True", "10"]
+    assert written.splitlines() == ["True 10", "[0, 1, 2, 3]", "True", "True None", "True None", "raised"]
 
 
 @clause("TEAM-SPIN-1")
@@ -492,6 +510,43 @@ try:
     code = 0 if whole and sorted(ran) == [0, 1, 2] and (children[0] or not lost) else 1
 except ForkedInTask as error:
     code = 0 if lost and not children[0] and "TEAM-FORK-2" in str(error) and 2 in ran and meet(pool, 2) == 2 else 1
+"""
+        + CHILD_AND_PARENT
+    )
+    assert program(impl, text).strip() == "ran"
+
+
+@forks
+@clause("TEAM-FORK-2")
+@pytest.mark.parametrize("lost", [True, False])
+@pytest.mark.parametrize("kind", ["chunks", "chained"])
+@pytest.mark.parametrize("error", ["LookupError", "SystemExit"])
+def test_a_fork_inside_a_task_that_raises(impl: Any, kind: str, lost: bool, error: str) -> None:
+    text = (
+        MEETING
+        + f"kind, lost, error = {kind!r}, {lost}, {error}\n"
+        + """
+from fucina.spec.errors import ForkedInTask
+me, inside, over, children = threading.get_ident(), threading.Event(), threading.Event(), []
+def work(task, chain=None):
+    if threading.get_ident() != me:
+        inside.set()
+        if lost: over.wait(20)
+        return
+    inside.wait(20)
+    if not lost: time.sleep(0.5)  # for the other to be noted as done
+    children.append(os.fork())
+    if children[0] == 0: raise error
+    over.set()
+pool, code, main = fucina.thread_mod.Pool(1), 1, os.getpid()
+try:
+    if kind == "chunks": pool.parallel_chunks(range(2), work)
+    else: assert pool.parallel_chained(range(2), 2, work)
+    code = 0 if os.getpid() == main else 2
+except ForkedInTask:
+    code = 0 if os.getpid() != main and lost else 3
+except (LookupError, SystemExit):
+    code = 0 if os.getpid() != main and not lost else 4
 """
         + CHILD_AND_PARENT
     )
