@@ -23,7 +23,7 @@ class _Kept:
 
 @pytest.mark.parametrize("kind", ["chunks", "chained"])
 def test_a_worker_keeps_one_thread_state_until_it_ends(kind: str) -> None:
-    """One made for each task would take a lock without the GIL, which a fork at that moment leaves locked in the child."""
+    """One made for each task takes a lock without the GIL, and a fork at that moment leaves it locked in the child."""
     own, main = threading.local(), threading.get_ident()
     made: dict[int, weakref.ref[_Kept]] = {}
     tasks: list[tuple[int, int]] = []
@@ -117,7 +117,7 @@ other.start()
 barrier.wait(20)
 other.join()
 worker.wait()
-bits = sum(1 << (number - 1) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGALRM, signal.SIGUSR1, signal.SIGCHLD))
+bits = sum(1 << (number - 1) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGUSR1, signal.SIGCHLD))
 for _ in range(500):  # the last may be on its way out of its task
     own = {number: mask for number, mask in masks().items() if number not in before}
     if all(mask & bits == bits for mask in own.values()):

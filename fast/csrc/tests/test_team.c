@@ -283,6 +283,51 @@ static void one_shots(int times) {
     CHECK(fc_team_free(worker) == 1, "close");
 }
 
+/* -- a team whose threads have to be asked for: it starts them when it is told to, and without them does the same work */
+static _Atomic unsigned arrivals, departures;
+static void *arrive(void) {
+    nanosleep(&(struct timespec){0, 2000000}, NULL);
+    atomic_fetch_add(&arrivals, 1);
+    return &arrivals;
+}
+static void depart(void *arrived) {
+    CHECK(arrived == &arrivals, "what arrived does not leave");
+    atomic_fetch_add(&departures, 1);
+}
+
+static void hosted(uint64_t *seed) {
+    const struct fc_team_host host = {arrive, depart};
+    size_t marks = 0, threads = 0;
+    struct fc_team *team = fc_team_open(3);
+    for (int i = 0; i < 3; i++) {
+        fc_team_start(team, &host);
+        threads = fc_team_threads(team);
+        CHECK(threads == fc_team_workers(team) && atomic_load(&arrivals) == threads, "not all have arrived");
+        dispatch(team, seed, "hosted");
+        chain(team, seed, 0);
+    }
+    fflush(stdout);
+    const pid_t child = fork();
+    if (child == 0) { /* no thread here, and none comes unasked */
+        alarm(60);
+        check_failures = 0;
+        for (int i = 0; i < 20; i++) dispatch(team, seed, "hosted, without threads");
+        for (int fault = 0; fault < 3; fault++) chain(team, seed, fault);
+        for (int i = 0; i < 3; i++) {
+            CHECK(fc_team_begin(team, mark, &marks) == 1 && marks == (size_t)i, "begun without threads");
+            CHECK(fc_team_finish(team) == FC_TEAM_PARALLEL && marks == (size_t)i + 1, "who waits did not run it");
+        }
+        CHECK(fc_team_threads(team) == 0 && atomic_load(&arrivals) == threads, "a thread came unasked");
+        fc_team_free(team);
+        CHECK(atomic_load(&departures) == 0, "a thread left that is not there");
+        _exit(check_failures != 0);
+    }
+    int status = -1;
+    waitpid(child, &status, 0);
+    CHECK(status == 0, "child ended with %d", status);
+    CHECK(fc_team_free(team) == 1 && atomic_load(&departures) == threads, "%u of %zu have left", atomic_load(&departures), threads);
+}
+
 /* -- several dispatchers */
 struct dispatcher {
     struct fc_team *team;
@@ -440,6 +485,7 @@ int main(int argc, char **argv) {
     const int forking = getenv("FUCINA_TESTS_WITHOUT_FORKS") == NULL;
     if (forking) forks();
     one_shots((int)(times / 20));
+    hosted(&seed);
     const size_t workers[] = {0, 1, 3, 7, 63};
     for (size_t w = 0; w < 5; w++) {
         const char *const budgets[] = {"0", "50", ""};

@@ -192,7 +192,7 @@ def test_an_interrupt_comes_first_whatever_ends_with_the_others(impl: Any) -> No
     """The interrupt takes the place of an exception whose end lets another task raise a third."""
     released = threading.Event()
 
-    class Slow(Exception):
+    class SlowError(Exception):
         def __del__(self) -> None:
             released.set()
             time.sleep(0.3)
@@ -202,7 +202,7 @@ def test_an_interrupt_comes_first_whatever_ends_with_the_others(impl: Any) -> No
     def work(task: int) -> None:
         meeting()
         if task == 2:
-            raise Slow
+            raise SlowError
         if task == 1:
             time.sleep(0.3)
             raise KeyboardInterrupt
@@ -210,9 +210,8 @@ def test_an_interrupt_comes_first_whatever_ends_with_the_others(impl: Any) -> No
         time.sleep(0.1)
         raise LookupError
 
-    with impl.thread_mod.Pool(2) as pool:
-        with pytest.raises(KeyboardInterrupt):
-            pool.parallel_chunks(range(3), work)
+    with impl.thread_mod.Pool(2) as pool, pytest.raises(KeyboardInterrupt):
+        pool.parallel_chunks(range(3), work)
 
 
 @clause("TEAM-ENV-1")
