@@ -160,8 +160,9 @@ fc_status fc_operate_f64(int operation, uint64_t a, uint64_t b, uint64_t *out);
    fork inside a task and chunks that workers had claimed are lost.  open starts no thread; close ends them and refuses, 0, while a
    dispatch runs on this team; free, of a team that nobody calls any more, closes it too.  begin and finish are a dispatch of one task that is joined later, by any one thread; begin refuses, 0, a second;
    await, which finish does by itself, says that it is the calling thread that finishes: the child of a fork in any other has no
-   such task, and before that the child of every fork has it.  abandon, in place of finish and free, lets a team of one worker end by itself after the task
-   that was begun, which is the one that the caller is within or is not: in the child of a fork in it, its thread comes back to the team */
+   such task, and before that the child of every fork has it.  abandon, in place of finish and free, lets a team of one worker
+   end by itself after the task that was begun.  That task may be the one that the caller is within: in the child of a fork there,
+   its thread comes back to the team */
 enum {
     FC_TEAM_SERIAL,
     FC_TEAM_PARALLEL,
