@@ -6,6 +6,7 @@ library.  The library's own bulk functions use a team of the process and need no
 
 from __future__ import annotations
 
+import sys
 import weakref
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
@@ -87,6 +88,16 @@ def _native_team(workers: int) -> tuple[Any, int]:
     return team, int(ffi.cast("uintptr_t", team))
 
 
+_ALONE: list[int] = []
+
+
+def _alone() -> int:
+    """Return a team without workers, made on the first call."""
+    if not _ALONE:
+        _ALONE.append(_native_team(0)[1])
+    return _ALONE[0]
+
+
 def _freed_with(owner: object, address: int, begun: list[int]) -> None:
     """Free the team when its owner is collected, not before: another thread may be on its way into a dispatch.
 
@@ -97,9 +108,11 @@ def _freed_with(owner: object, address: int, begun: list[int]) -> None:
 
 def _items(tasks: Iterable[Task]) -> tuple[Task, ...]:
     """Return the tasks of a dispatch (clause TEAM-ARG-1)."""
-    if not isinstance(tasks, Iterable):
-        raise DTypeMismatch(f"tasks must be a sequence, got {shown(tasks)}", clause="TEAM-ARG-1")
-    return tuple(tasks)
+    try:
+        items = iter(tasks)  # a sequence need have no __iter__
+    except TypeError:
+        raise DTypeMismatch(f"tasks must be a sequence, got {shown(tasks)}", clause="TEAM-ARG-1") from None
+    return tuple(items)
 
 
 def _forked() -> ForkedInTask:
@@ -140,13 +153,25 @@ class BarrierPool:
 
     @property
     def team_size(self) -> int:
-        """The number of participants, the calling thread included (clause TEAM-POOL-1)."""
+        """The number of participants, the calling thread included.
+
+        Clauses: TEAM-POOL-1, TEAM-END-1
+        """
+        self._alive()
         return self._size
 
     def _alive(self) -> int:
         if self._ended:
             raise UseAfterDeinit(f"{self!r} has been ended", clause="TEAM-END-1")
         return self._address
+
+    def _for_python(self) -> int:
+        """Return the team that runs functions of Python; while the interpreter is ending no other thread can.
+
+        Clauses: TEAM-END-1
+        """
+        address = self._alive()
+        return _alone() if sys.is_finalizing() else address
 
     def parallel_chunks(self, tasks: Sequence[Task], run: Callable[[Task], object]) -> None:
         """Run ``run(task)`` once for every task, on all participants; the calling thread begins with the first.
@@ -168,7 +193,7 @@ class BarrierPool:
         """
         items = _items(tasks)
         known_callable("run", run)
-        outcome, error = team_chunks(self._alive(), len(items), lambda index: run(items[index]))
+        outcome, error = team_chunks(self._for_python(), len(items), lambda index: run(items[index]))
         if outcome == lib.FC_TEAM_FORKED:
             raise _forked() from error
 
@@ -207,7 +232,7 @@ class BarrierPool:
         def visit(index: int, handle: object) -> None:
             run(items[index], Chain(handle, len(items)))
 
-        outcome, error, violation, index, count = team_chained(self._alive(), len(items), initial, visit)
+        outcome, error, violation, index, count = team_chained(self._for_python(), len(items), initial, visit)
         if outcome == lib.FC_TEAM_FORKED:
             raise _forked() from error
         if outcome == lib.FC_TEAM_OUT_OF_MEMORY:
@@ -237,6 +262,7 @@ class BarrierPool:
         self._ended = True
 
     def __enter__(self) -> Self:
+        self._alive()
         return self
 
     def __exit__(
@@ -269,11 +295,14 @@ class Pool:
         return cls(max_workers)
 
     def __repr__(self) -> str:
-        return f"Pool(max_workers={self.team_size - 1})"
+        return f"Pool(max_workers={self._barrier._size - 1})"
 
     @property
     def team_size(self) -> int:
-        """The number of participants, the calling thread included (clause TEAM-POOL-1)."""
+        """The number of participants, the calling thread included.
+
+        Clauses: TEAM-POOL-1, TEAM-END-1
+        """
         return self._barrier.team_size
 
     def parallel_chunks(self, tasks: Sequence[Task], run: Callable[[Task], object]) -> None:
@@ -314,6 +343,7 @@ class Pool:
         Clauses: TEAM-SPAWN-1, TEAM-ARG-1
         """
         known_group(group)
+        self._barrier._alive()
         self._executor.wait(group)
 
     def deinit(self) -> None:
@@ -325,6 +355,7 @@ class Pool:
         self._executor.end()
 
     def __enter__(self) -> Self:
+        self._barrier._alive()
         return self
 
     def __exit__(
@@ -372,7 +403,10 @@ class OneShotWorker:
         Clauses: TEAM-ONESHOT-1, TEAM-ONESHOT-2, TEAM-ARG-1
         """
         known_callable("task", task)
-        if not team_begin(self._alive(), task, self._begun, self._outcome):
+        self._alive()
+        if sys.is_finalizing() and not self._begun:  # no other thread runs Python any more: wait does
+            self._team, self._address = _native_team(0)
+        if not team_begin(self._address, task, self._begun, self._outcome):
             raise ConcurrentUse(f"{self!r}, a worker, has a task that was not waited for", clause="TEAM-ONESHOT-2")
 
     def wait(self) -> Any:
@@ -417,6 +451,7 @@ class OneShotWorker:
             self._ended = True
 
     def __enter__(self) -> Self:
+        self._alive()
         return self
 
     def __exit__(
