@@ -30,7 +30,8 @@ vector_max_threads: int = lib.fc_max_threads()
 vector_matmul_work_threshold: int = 1 << 18
 """Multiply-adds from which on a matrix times a vector goes to the team; two matrices do from 2^20 (TEAM-BULK-2)."""
 
-_MOST = (1 << 63) - 1
+_MOST = (1 << 63) - 1  # what the core can count to
+_wished: list[int] = []  # what was set last, and may be more
 
 atexit.register(lib.fc_team_shut)  # the process's own team; it starts again for who computes even later
 
@@ -39,7 +40,7 @@ def _count(name: str, value: object, clause: str) -> int:
     number = whole(name, value, clause)
     if number < 0:
         raise InvalidBounds(f"{name} must not be negative, got {integer_shown(number)}", clause=clause)
-    return min(number, _MOST)
+    return number
 
 
 def set_max_threads(count: int) -> None:
@@ -52,7 +53,10 @@ def set_max_threads(count: int) -> None:
 
     Clauses: TEAM-SIZE-3
     """
-    lib.fc_set_max_threads(_count("count", count, "TEAM-SIZE-3"))
+    number = _count("count", count, "TEAM-SIZE-3")
+    if number:
+        _wished[:] = [number]
+    lib.fc_set_max_threads(min(number, _MOST))
 
 
 def cpu_thread_count(limit: int) -> int:
@@ -65,7 +69,9 @@ def cpu_thread_count(limit: int) -> int:
 
     Clauses: TEAM-SIZE-1, TEAM-SIZE-2, TEAM-SIZE-3
     """
-    return int(lib.fc_cpu_thread_count(_count("limit", limit, "TEAM-SIZE-1")))
+    number = _count("limit", limit, "TEAM-SIZE-1")
+    found = int(lib.fc_cpu_thread_count(min(number, _MOST)))
+    return min(number, _wished[0]) if found == _MOST and _wished else found
 
 
 def physical_cpu_count() -> int | None:
