@@ -268,6 +268,11 @@ class ThreadSafeAllocator:
             self._child.free(memory)
 
 
+def _at_one_go(steps: list[Callable[[], object]]) -> None:
+    """Take steps that are calls of C with no handler between them."""
+    deque[object](map(call, steps), maxlen=0)
+
+
 class Seat:
     """The place of one thread of an executor."""
 
@@ -308,12 +313,17 @@ class Executor:
         if self._most == 0 or sys.is_finalizing():
             return False
         task = Task(group._counts, partial(run, *args))
-        # each in one call: no handler comes between a task that is counted and its place in the queue
-        any(map(call, (partial(task.tally.tasks.__setitem__, task.number, task), partial(self._queued.append, task))))
+        # in one call: no handler comes between a task that is counted and its place in the queue
+        steps: list[Callable[[], object]] = [
+            partial(task.tally.tasks.__setitem__, task.number, task),
+            partial(self._queued.append, task),
+        ]
+        _at_one_go(steps)
         if len(self._seats) < self._most:
             seat = Seat()
+            steps = [partial(start_new_thread, self._serve, (seat,)), partial(self._seats.append, seat)]
             with suppress(RuntimeError):  # no more threads to be had
-                all(map(call, (partial(start_new_thread, self._serve, (seat,)), partial(self._seats.append, seat))))
+                _at_one_go(steps)
         return bool(self._seats) or not task.take_back()
 
     def here(self, group: WaitGroup, run: Callable[..., object], args: tuple[object, ...]) -> None:

@@ -10,9 +10,11 @@ import os
 import sys
 import threading
 import time
+from _thread import start_new_thread
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, TypeVar
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from fucina.reference import fpenv, parallel
 from fucina.reference.arguments import shown, whole
@@ -30,7 +32,7 @@ if TYPE_CHECKING:
     from types import TracebackType
     from typing import Self
 
-__all__ = ["BarrierPool", "Chain", "Failures", "here", "of_kind", "workers_argument"]
+__all__ = ["BarrierPool", "Chain", "Failures", "Users", "here", "of_kind", "wait_through", "workers_argument"]
 
 Task = TypeVar("Task")
 here = threading.local()
@@ -41,6 +43,16 @@ def of_kind(name: str, value: object, fits: bool, kind: str) -> None:
     """Refuse an argument of another kind before anything happens (clause TEAM-ARG-1)."""
     if not fits:
         raise DTypeMismatch(f"{name} must be {kind}, got {shown(value)}", clause="TEAM-ARG-1")
+
+
+def items_of(tasks: object) -> tuple[Any, ...]:
+    """Return the tasks, of whatever can be iterated over (clause TEAM-ARG-1)."""
+    try:
+        one_by_one = iter(tasks)  # type: ignore[call-overload]
+    except TypeError:
+        one_by_one = None
+    of_kind("tasks", tasks, one_by_one is not None, "a sequence")
+    return tuple(one_by_one)
 
 
 class Failures:
@@ -59,9 +71,17 @@ class Failures:
                 fpenv.set(fpenv.default_environment)
                 task()
         except BaseException as error:  # raised again after the join, whatever it is
-            ordinary = isinstance(error, Exception)
-            self.interrupted |= not ordinary
-            self._found.append((ordinary, index, error))
+            self.note(index, error)
+
+    def note(self, index: int, error: BaseException) -> None:
+        """Keep what task ``index`` raised."""
+        self.interrupted |= not isinstance(error, Exception)
+        self._found.append((isinstance(error, Exception), index, error))
+
+    def stop(self, error: BaseException) -> None:
+        """Keep what a handler raised outside of a task: none begins after it (clause TEAM-SIGNAL-1)."""
+        self.interrupted = True
+        self._found.append((False, -1, error))
 
     def raise_first(self) -> None:
         """Raise the one that counts, if there is any."""
@@ -71,16 +91,68 @@ class Failures:
             raise error
 
 
+class Users:
+    """Who uses something that only one may use at a time: the first who still holds the lock that it came with.
+
+    Nothing has to be undone when a handler raises: ``with`` gives the lock back in C.
+    """
+
+    def __init__(self) -> None:
+        self._process = os.getpid()
+        self._found: list[tuple[threading.Lock, int]] = []
+
+    def _here(self) -> list[tuple[threading.Lock, int]]:
+        """Return who came and may still be there; in the child of a fork its one thread alone."""
+        if self._process != os.getpid():
+            self._found = [user for user in self._found if user[1] == threading.get_ident()]
+            self._process = os.getpid()
+        return self._found
+
+    def come(self, lock: threading.Lock) -> bool:
+        """Come with a lock that is held; return whether this is now the one."""
+        found, user = self._here(), (lock, threading.get_ident())
+        found.append(user)
+        for other in list(found):
+            if other is user:
+                return True
+            if other[0].locked():
+                break
+            with suppress(ValueError):  # another thread has removed it
+                found.remove(other)
+        found.remove(user)
+        return False
+
+    def any(self) -> bool:
+        """Return whether there is one."""
+        return any(lock.locked() for lock, _ in list(self._here()))
+
+
+def wait_through(done: Callable[[], bool], failures: Failures) -> None:
+    """Wait whatever a handler raises, which is kept; not for threads that the end of the interpreter has stopped.
+
+    Clauses: TEAM-SIGNAL-1, TEAM-END-1
+    """
+    while True:
+        try:
+            while not done() and not sys.is_finalizing():
+                time.sleep(0.0005)
+        except BaseException as error:
+            failures.stop(error)
+        else:
+            return
+
+
 class Chain:
     """The state of a dependency graph: what is runnable, and what was.
 
     Clauses: TEAM-CHAIN-1, TEAM-CHAIN-2
     """
 
-    def __init__(self, count: int, initial: int) -> None:
+    def __init__(self, count: int, initial: int, failures: Failures) -> None:
         self._count = count
         self._process = os.getpid()
-        self._changed = threading.Condition()
+        self._failures = failures
+        self._lock = threading.Lock()  # for a few steps, in which an interrupt ends all
         self._runnable = deque(range(initial))
         self._seen = set(range(initial))
         self._running = self.lost = 0
@@ -96,7 +168,7 @@ class Chain:
         if not 0 <= number < self._count:
             raise IndexOutOfBounds(f"index must lie in [0, {self._count}), got {shown(index)}", clause="TEAM-CHAIN-2")
         self._survive()
-        with self._changed:
+        with self._lock:
             if self._over:
                 raise ChainViolation(
                     f"task {number} was enqueued after the dispatch of its chain was over", clause="TEAM-CHAIN-2"
@@ -106,36 +178,40 @@ class Chain:
                 raise ChainViolation(f"task {number} became runnable twice", clause="TEAM-CHAIN-2")
             self._seen.add(number)
             self._runnable.append(number)
-            self._changed.notify()
 
-    def _survive(self) -> None:
-        """In the child of a fork inside a task: this thread runs that task, and those of other threads are lost.
+    def _survive(self, own: int = 1) -> None:
+        """In the child of a fork: this thread runs the task that forked, if it was in one; those of others are lost.
 
         Clauses: TEAM-FORK-2
         """
         if self._process != os.getpid():
-            self._process, self._changed = os.getpid(), threading.Condition()
-            self.lost, self._running = self._running - 1, 1
+            self._process, self._lock = os.getpid(), threading.Lock()
+            self.lost, self._running = self._running - own, own
 
     def _take(self) -> int | None:
         """Wait for a runnable task; None when no task is running that could make one runnable: it is over then."""
-        with self._changed:
-            self._changed.wait_for(lambda: self._runnable or not self._running)
-            if not self._runnable:
-                self._over = True
-                return None
-            self._running += 1
-            return self._runnable.popleft()
+        while True:
+            self._survive(own=0)
+            with self._lock:
+                if self._runnable and not self._failures.interrupted:
+                    self._running += 1
+                    return self._runnable.popleft()
+                if not self._running or self._failures.interrupted:
+                    self._over = not self._running
+                    return None
+            time.sleep(0.0005)
 
     def _end_one(self) -> None:
         self._survive()
-        with self._changed:
+        with self._lock:
             self._running -= 1
-            self._changed.notify_all()
+
+    def close(self) -> None:
+        """Make nothing runnable any more."""
+        with self._lock:
+            self._over = True
 
     def _judge(self) -> None:
-        with self._changed:
-            self._over = True
         if self._twice:
             raise ChainViolation(f"task {self._twice[0]} became runnable twice", clause="TEAM-CHAIN-2")
         missing = sorted(set(range(self._count)) - self._seen)
@@ -196,69 +272,63 @@ class BarrierPool:
 
     def __init__(self, workers: int) -> None:
         self._workers = min(workers_argument("workers", workers), parallel.vector_max_threads - 1)
-        self._busy = threading.Lock()
-        self._process = os.getpid()
+        self._users = Users()
         self._ended = False
 
     def __repr__(self) -> str:
         return f"BarrierPool(workers={self._workers})"
 
-    @property
-    def team_size(self) -> int:
-        """The number of participants, the calling thread included (clause TEAM-POOL-1)."""
-        return self._workers + 1
-
-    def _take(self) -> bool:
-        """Take the team for one dispatch, if it is free and this thread is in no task (clause TEAM-SERIAL-1)."""
+    def alive(self) -> None:
+        """Raise UseAfterDeinit after deinit (clause TEAM-END-1)."""
         if self._ended:
             raise UseAfterDeinit(f"{self!r} has been ended", clause="TEAM-END-1")
-        if self._process != os.getpid():  # in the child of a fork: whoever had the team is not here
-            self._busy, self._process = threading.Lock(), os.getpid()
-        return self._workers > 0 and not getattr(here, "inside", False) and self._busy.acquire(blocking=False)
+
+    @property
+    def team_size(self) -> int:
+        """The number of participants, the calling thread included.
+
+        Clauses: TEAM-POOL-1, TEAM-END-1
+        """
+        self.alive()
+        return self._workers + 1
 
     def parallel_chunks(self, tasks: Sequence[Task], run: Callable[[Task], object]) -> None:
         """Run ``run(task)`` once for every task, on all participants; the calling thread begins with the first.
 
         Clauses: TEAM-CHUNKS-1, TEAM-SERIAL-1, TEAM-RAISE-1, TEAM-ENV-1, TEAM-JOIN-1, TEAM-FORK-2, TEAM-ARG-1
         """
-        of_kind("tasks", tasks, isinstance(tasks, Iterable), "a sequence")
+        items = items_of(tasks)
         of_kind("run", run, callable(run), "callable")
-        items = tuple(tasks)
+        self.alive()
         failures = Failures()
-        if not self._take():
-            for index, item in enumerate(items):
-                failures.run(index, lambda item=item: run(item))  # type: ignore[misc] # bound now, not when it runs
-        elif len(items) < 2:
-            self._busy.release()
-            for item in items:
-                failures.run(0, lambda item=item: run(item))  # type: ignore[misc]
-        else:
-            unclaimed = deque(range(1, len(items)))
-            done: list[int] = []
-            process = os.getpid()
+        unclaimed = deque(range(1, len(items)))
+        done: list[int] = []
+        process = os.getpid()
 
-            def participate(first: int | None, trace: Trace) -> None:
-                index = first
-                while True:
-                    if index is None:
-                        try:
-                            index = unclaimed.popleft()  # one thread gets each
-                        except IndexError:
-                            return
-                    trace.begin()
-                    failures.run(index, lambda item=items[index]: run(item))  # type: ignore[misc]
-                    trace.end()
-                    done.append(index)
-                    index = None
-                    if first is None and process != os.getpid():  # a worker that forked in that task (TEAM-FORK-2)
+        def participate(first: int | None, trace: Trace) -> None:
+            index = first
+            while True:
+                if index is None:
+                    try:
+                        index = unclaimed.popleft()  # one thread gets each
+                    except IndexError:
                         return
+                trace.begin()
+                failures.run(index, lambda item=items[index]: run(item))  # type: ignore[misc] # bound now, not when it runs
+                trace.end()
+                done.append(index)
+                index = None
+                if first is None and process != os.getpid():  # a worker that forked in that task (TEAM-FORK-2)
+                    return
 
-            self._dispatch(participate, len(items))
-            if len(done) < len(items):
-                raise ForkedInTask(
-                    f"the process forked in a task; {len(items) - len(done)} tasks of other threads are not done",
-                    clause="TEAM-FORK-2",
-                )
+        if len(items) < 2 or not self._dispatch(participate, len(items), failures):
+            for index, item in enumerate(items):
+                failures.run(index, lambda item=item: run(item))  # type: ignore[misc]
+        elif len(done) < len(items) and not failures.interrupted:
+            raise ForkedInTask(
+                f"the process forked in a task; {len(items) - len(done)} tasks of other threads are not done",
+                clause="TEAM-FORK-2",
+            )
         failures.raise_first()
 
     def parallel_chained(self, tasks: Sequence[Task], initial_count: int, run: Callable[[Task, Chain], object]) -> bool:
@@ -266,17 +336,16 @@ class BarrierPool:
 
         Clauses: TEAM-CHAIN-1, TEAM-CHAIN-2, TEAM-CHAIN-3, TEAM-RAISE-1, TEAM-ENV-1, TEAM-ARG-1
         """
-        of_kind("tasks", tasks, isinstance(tasks, Iterable), "a sequence")
+        items = items_of(tasks)
         of_kind("run", run, callable(run), "callable")
-        items = tuple(tasks)
         initial = whole("initial_count", initial_count, "TEAM-CHAIN-1")
         if not 0 <= initial <= len(items):
             raise InvalidBounds(
                 f"initial_count must lie in [0, {len(items)}], got {shown(initial_count)}", clause="TEAM-CHAIN-1"
             )
-        if not self._take():
-            return False
-        chain, failures, process = Chain(len(items), initial), Failures(), os.getpid()
+        self.alive()
+        failures, process = Failures(), os.getpid()
+        chain = Chain(len(items), initial, failures)
 
         def participate(first: int | None, trace: Trace) -> None:
             while (index := chain._take()) is not None:
@@ -289,8 +358,10 @@ class BarrierPool:
                 if first is None and process != os.getpid():  # a worker that forked in that task (TEAM-FORK-2)
                     return
 
-        self._dispatch(participate, len(items))
-        if chain.lost:
+        if not self._dispatch(participate, len(items), failures):
+            return False
+        chain.close()
+        if chain.lost and not failures.interrupted:
             raise ForkedInTask(
                 f"the process forked in a task; {chain.lost} tasks of other threads are not done", clause="TEAM-FORK-2"
             )
@@ -298,42 +369,63 @@ class BarrierPool:
         chain._judge()
         return True
 
-    def _dispatch(self, participate: Callable[[int | None, Trace], None], tasks: int) -> None:
-        """Let every participant work, wait for all, and give the team back (clause TEAM-JOIN-1)."""
-        busy = self._busy  # in a child a task may have made another
+    def _dispatch(self, participate: Callable[[int | None, Trace], None], tasks: int, failures: Failures) -> bool:
+        """Let every participant work, and wait for all; False if the team is not to be had.
+
+        What a handler raises here, on the calling thread and in no task, comes after the join as well.
+
+        Clauses: TEAM-JOIN-1, TEAM-SERIAL-1, TEAM-CHAIN-3, TEAM-SIGNAL-1
+        """
+        if not self._workers or getattr(here, "inside", False) or sys.is_finalizing():
+            return False
         start, process = time.monotonic(), os.getpid()
         traces: dict[int, Trace] = {}
+        entered: list[int] = []
+        left: list[int] = []
+        over: list[bool] = []
 
         def work(participant: int) -> None:
+            entered.append(participant)
             here.inside = True
-            trace = traces[participant] = Trace()
             try:
-                participate(0 if participant == 0 else None, trace)
+                trace = traces[participant] = Trace()
+                if not over:  # a thread that nobody waits for any more
+                    participate(0 if participant == 0 else None, trace)
+                trace.leave()
+            except BaseException as error:
+                failures.stop(error)
             finally:
                 here.inside = False
-            trace.leave()
+                left.append(participant)
 
-        threads: list[threading.Thread] = []
-        for i in range(self._workers):
-            thread = threading.Thread(target=work, args=(i + 1,), daemon=True)
+        lock, started = threading.Lock(), 0
+        with lock:
+            if not self._users.come(lock):
+                return False
             try:
-                thread.start()
+                for i in range(self._workers):
+                    start_new_thread(work, (i + 1,))
+                    started += 1
             except RuntimeError:  # no more threads to be had: fewer do the same work (clause TEAM-LAZY-1)
-                break
-            threads.append(thread)
-        work(0)
-        interrupt: BaseException | None = None
-        while threads:
+                pass
+            except BaseException as error:
+                failures.stop(error)
             try:
-                threads[-1].join()
-                threads.pop()
-            except BaseException as error:  # Ctrl-C waits for the join
-                interrupt = error
-        busy.release()
+                work(0)
+            except BaseException as error:
+                failures.stop(error)
+                left.append(0)
+            started += 1
+
+            def joined() -> bool:
+                if not over:
+                    over.append(True)
+                return process != os.getpid() or len(set(left)) >= max(len(entered), started)
+
+            wait_through(joined, failures)
         if tasks and process == os.getpid() and os.environ.get("FUCINA_POOL_PROFILE") == "1":
             self._show(traces, tasks, start)
-        if interrupt is not None:
-            raise interrupt
+        return True
 
     @staticmethod
     def _show(traces: dict[int, Trace], tasks: int, start: float) -> None:
@@ -351,13 +443,13 @@ class BarrierPool:
 
         Clauses: TEAM-END-1
         """
-        if self._ended:
-            raise UseAfterDeinit(f"{self!r} has been ended", clause="TEAM-END-1")
-        if self._busy.locked() and self._process == os.getpid():
+        self.alive()
+        if self._users.any():
             raise ConcurrentUse(f"{self!r} cannot be ended during a dispatch", clause="TEAM-END-1")
         self._ended = True
 
     def __enter__(self) -> Self:
+        self.alive()
         return self
 
     def __exit__(

@@ -3,14 +3,25 @@
 from __future__ import annotations
 
 import os
+import sys
 import threading
+from _thread import start_new_thread
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from fucina.reference import parallel
 from fucina.reference.executor import Executor, Mutex, ThreadSafeAllocator, WaitGroup
-from fucina.reference.team import BarrierPool, Chain, Failures, here, of_kind, workers_argument
+from fucina.reference.team import (
+    BarrierPool,
+    Chain,
+    Failures,
+    Users,
+    here,
+    of_kind,
+    wait_through,
+    workers_argument,
+)
 from fucina.spec.errors import ConcurrentUse, ForkedInTask, UseAfterDeinit
 
 if TYPE_CHECKING:
@@ -32,7 +43,8 @@ class Pool:
         if max_workers is None:
             max_workers = parallel.cpu_thread_count(parallel.vector_max_threads) - 1
         self._barrier = BarrierPool(workers_argument("max_workers", max_workers))
-        self._executor = Executor(self._barrier.team_size - 1)
+        self._most = self._barrier.team_size - 1
+        self._executor = Executor(self._most)
 
     @classmethod
     def init(cls, max_workers: int | None = None) -> Self:
@@ -40,11 +52,14 @@ class Pool:
         return cls(max_workers)
 
     def __repr__(self) -> str:
-        return f"Pool(max_workers={self.team_size - 1})"
+        return f"Pool(max_workers={self._most})"
 
     @property
     def team_size(self) -> int:
-        """The number of participants, the calling thread included (clause TEAM-POOL-1)."""
+        """The number of participants, the calling thread included.
+
+        Clauses: TEAM-POOL-1, TEAM-END-1
+        """
         return self._barrier.team_size
 
     def parallel_chunks(self, tasks: Sequence[Task], run: Callable[[Task], object]) -> None:
@@ -76,8 +91,7 @@ class Pool:
         """
         of_kind("group", group, isinstance(group, WaitGroup), "a WaitGroup")
         of_kind("run", run, callable(run), "callable")
-        if self._barrier._ended:
-            raise UseAfterDeinit(f"{self!r} has been ended", clause="TEAM-END-1")
+        self._barrier.alive()
         return self._executor.spawn(group, run, args)
 
     def wait_and_work(self, group: WaitGroup) -> None:
@@ -86,6 +100,7 @@ class Pool:
         Clauses: TEAM-SPAWN-1, TEAM-ARG-1
         """
         of_kind("group", group, isinstance(group, WaitGroup), "a WaitGroup")
+        self._barrier.alive()
         self._executor.wait(group)
 
     def deinit(self) -> None:
@@ -97,6 +112,7 @@ class Pool:
         self._executor.end()
 
     def __enter__(self) -> Self:
+        self._barrier.alive()
         return self
 
     def __exit__(
@@ -107,37 +123,57 @@ class Pool:
 
 
 class _Begun:
-    """A task on a thread of its own."""
+    """A task that was started, for a thread of its own or for whoever waits, whoever is first to take it."""
 
     def __init__(self, task: Callable[[], object]) -> None:
+        self._task = task
+        self._process = os.getpid()
         self._failures = Failures()
         self._results: list[Any] = []
+        self._taken: dict[str, threading.Lock] = {}
+        self.thread = 0
 
-        def work() -> None:
-            here.inside = True
-            self._failures.run(0, lambda: self._results.append(task()))
+    def run(self) -> None:
+        """Run it here, unless somebody has taken it.
 
-        self._work = work
-        self.thread = threading.Thread(target=work, daemon=True)
-
-    def start(self) -> None:
-        """Begin it; where there is no thread to be had, whoever waits does (clause TEAM-LAZY-1)."""
-        with suppress(RuntimeError):
-            self.thread.start()
-
-    def join(self) -> Any:
-        """Wait for the task; return what it returned, raise what it raised.
-
-        Clauses: TEAM-ONESHOT-1, TEAM-FORK-2
+        Clauses: TEAM-ONESHOT-1, TEAM-ENV-1
         """
-        if self.thread.ident is None:
-            outer = getattr(here, "inside", False)
-            self._work()
-            here.inside = outer
-        else:
-            self.thread.join()
+        lock, outer = threading.Lock(), getattr(here, "inside", False)
+        with lock:  # it is over when this is free again
+            if self._taken.setdefault("by", lock) is lock:
+                self.thread, here.inside = threading.get_ident(), True
+                try:
+                    self._failures.run(0, lambda: self._results.append(self._task()))
+                finally:
+                    here.inside = outer
+
+    def under_way(self) -> bool:
+        """Whether somebody runs it."""
+        return "by" in self._taken and self._taken["by"].locked()
+
+    def finish(self) -> None:
+        """Run it if nobody does; wait for its end, if not another process waits for it.
+
+        Clauses: TEAM-ONESHOT-1, TEAM-SIGNAL-1
+        """
+
+        def ended() -> bool:
+            self.run()
+            return not self.under_way() or self._process != os.getpid()
+
+        wait_through(ended, self._failures)
+
+    def result(self) -> Any:
+        """Return what it returned, raise what it raised.
+
+        Clauses: TEAM-ONESHOT-1, TEAM-FORK-2, TEAM-END-1
+        """
         self._failures.raise_first()
         if not self._results:
+            if sys.is_finalizing():
+                raise ConcurrentUse(
+                    "the interpreter is ending; what other threads had begun is not done", clause="TEAM-END-1"
+                )
             raise ForkedInTask(
                 "the process forked in a task; what other threads had begun is not done", clause="TEAM-FORK-2"
             )
@@ -151,9 +187,8 @@ class OneShotWorker:
     """
 
     def __init__(self) -> None:
-        self._begun: list[_Begun] = []  # the task that nobody has come for
-        self._waiting: list[_Begun] = []  # the one that somebody waits for
-        self._process = os.getpid()
+        self._begun: list[_Begun] = []  # the task whose end nobody has seen
+        self._waiting = Users()
         self._ended = False
 
     def __repr__(self) -> str:
@@ -162,12 +197,10 @@ class OneShotWorker:
     def _alive(self) -> None:
         if self._ended:
             raise UseAfterDeinit(f"{self!r} has been ended", clause="TEAM-ONESHOT-2")
-        if self._process != os.getpid():  # whoever waited is not in the child of a fork
-            self._process, self._waiting = os.getpid(), []
 
     def _outside(self) -> None:
         self._alive()
-        if any(begun.thread is threading.current_thread() for begun in self._begun):
+        if any(begun.under_way() and begun.thread == threading.get_ident() for begun in self._begun):
             raise ConcurrentUse(f"a task of {self!r} cannot wait for itself", clause="TEAM-ONESHOT-2")
 
     def start(self, task: Callable[[], object]) -> None:
@@ -177,11 +210,13 @@ class OneShotWorker:
         """
         of_kind("task", task, callable(task), "callable")
         self._alive()
-        if self._begun or self._waiting:
+        if self._begun:
             raise ConcurrentUse(f"the worker, {self!r}, has a task that was not waited for", clause="TEAM-ONESHOT-2")
         begun = _Begun(task)
         self._begun.append(begun)
-        begun.start()
+        if not sys.is_finalizing():  # other threads do not run any more
+            with suppress(RuntimeError):  # none to be had: wait runs it
+                start_new_thread(begun.run, ())
 
     def wait(self) -> Any:
         """Wait for the task; return what it returned, raise what it raised; None when none was started.
@@ -189,14 +224,14 @@ class OneShotWorker:
         Clauses: TEAM-ONESHOT-1, TEAM-ONESHOT-2
         """
         self._outside()
-        if not self._begun:
-            return None
-        waiting = self._waiting
-        waiting.append(self._begun.pop())
-        try:
-            return waiting[0].join()
-        finally:
-            waiting.clear()
+        lock = threading.Lock()
+        with lock:
+            if not self._waiting.come(lock) or not self._begun:
+                return None
+            begun = self._begun[0]
+            begun.finish()
+            self._begun.clear()
+        return begun.result()
 
     def deinit(self) -> None:
         """Wait for the task, whatever becomes of it, and end the worker.
@@ -204,7 +239,7 @@ class OneShotWorker:
         Clauses: TEAM-ONESHOT-2
         """
         self._outside()
-        if self._waiting:
+        if self._waiting.any():
             raise ConcurrentUse(f"another thread waits for the task of {self!r}", clause="TEAM-ONESHOT-2")
         try:
             with suppress(Exception):  # who wants to know calls wait()
@@ -213,6 +248,7 @@ class OneShotWorker:
             self._ended = True
 
     def __enter__(self) -> Self:
+        self._alive()
         return self
 
     def __exit__(
