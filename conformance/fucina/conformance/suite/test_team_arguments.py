@@ -43,6 +43,29 @@ def test_dispatches(impl: Any, kind: str, workers: int) -> None:
         assert sorted(map(str, ran)) == ["1", "2"]
 
 
+class Counted:
+    """A sequence by its length and its items alone."""
+
+    def __len__(self) -> int:
+        return 4
+
+    def __getitem__(self, index: int) -> int:
+        if index >= 4:
+            raise IndexError(index)
+        return index * index
+
+
+@clause("TEAM-ARG-1")
+@pytest.mark.parametrize("workers", [0, 2])
+def test_a_sequence_without_an_iterator(impl: Any, workers: int) -> None:
+    ran: list[int] = []
+    with impl.thread_mod.Pool(workers) as pool:
+        pool.parallel_chunks(Counted(), ran.append)
+        assert sorted(ran) == [0, 1, 4, 9]
+        if pool.parallel_chained(Counted(), 4, lambda task, chain: ran.append(task)):
+            assert sorted(ran) == [0, 0, 1, 1, 4, 4, 9, 9]
+
+
 def _spawned(spawn: Callable[..., object], run: Callable[..., object], group: object) -> object:
     return spawn(group, run, 1)
 

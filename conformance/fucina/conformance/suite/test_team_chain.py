@@ -314,6 +314,25 @@ def test_single_tasks(impl: Any) -> None:
         pool.wait_and_work(group)
 
 
+@clause("TEAM-SPAWN-1")
+def test_who_waits_runs_what_is_spawned_meanwhile(impl: Any) -> None:
+    """A task that waits for one that it has spawned ends, although its thread is the only one beside the caller."""
+    kinds = impl.thread_mod
+    with kinds.Pool(1) as pool:
+        group, inside, second, found = kinds.WaitGroup(), threading.Event(), threading.Event(), list[bool]()
+
+        def first() -> None:
+            inside.set()
+            time.sleep(0.2)  # for the caller to have nothing to do
+            pool.spawn_wg(group, second.set)
+            found.append(second.wait(PATIENCE / 4))
+
+        pool.spawn_wg(group, first)
+        assert inside.wait(PATIENCE / 4)
+        pool.wait_and_work(group)
+        assert found == [True]
+
+
 @clause("TEAM-SPAWN-1", "TEAM-PRIMITIVE-1")
 def test_a_reset_beside_a_task_loses_no_thread(impl: Any) -> None:
     kinds = impl.thread_mod

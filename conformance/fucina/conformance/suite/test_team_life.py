@@ -66,8 +66,20 @@ def test_the_end(impl: Any, kind: str) -> None:
         pool.deinit,
         lambda: pool.parallel_chunks([1, 2], print),
         lambda: pool.parallel_chained([1, 2], 1, print),
+        lambda: pool.team_size,
+        pool.__enter__,
     ):
         assert_raises(UseAfterDeinit, "TEAM-END-1", call)
+    if kind == "Pool":
+        group, ran = impl.thread_mod.WaitGroup(), list[int]()
+        for call in (
+            lambda: pool.wait_and_work(group),
+            lambda: pool.spawn_wg(group, ran.append, 1),
+            lambda: pool.try_spawn_wg(group, ran.append, 1),
+        ):
+            assert_raises(UseAfterDeinit, "TEAM-END-1", call)
+        assert group.is_done()
+        assert ran == []
 
 
 @clause("TEAM-END-1")
@@ -81,6 +93,41 @@ def test_a_process_ends_with_its_teams_alive(impl: Any, how: str) -> None:
         + how
     )
     assert program(impl, text).strip() == "to the end"
+
+
+@clause("TEAM-END-1")
+@pytest.mark.parametrize("warm", [False, True])
+@pytest.mark.parametrize("kind", ["chunks", "chained", "spawned", "worker"])
+def test_a_dispatch_while_the_interpreter_ends(impl: Any, kind: str, warm: bool) -> None:
+    """No other thread runs Python any more, so it is the caller's alone."""
+    text = f"""
+kind, warm = {kind!r}, {warm}
+import os
+class Session:
+    def __init__(self):
+        kinds = fucina.thread_mod
+        self.pool, self.worker, self.group = kinds.Pool(2), kinds.OneShotWorker(), kinds.WaitGroup()
+        self.write = os.write
+    def use(self):
+        ran = []
+        if kind == "chunks": self.pool.parallel_chunks(range(5), ran.append)
+        if kind == "chained" and not self.pool.parallel_chained(range(5), 5, lambda task, chain: ran.append(task)):
+            ran += range(5)
+        if kind == "spawned":
+            for i in range(5): self.pool.spawn_wg(self.group, ran.append, i)
+            self.pool.wait_and_work(self.group)
+        if kind == "worker":
+            self.worker.start(lambda: ran.extend(range(5)))
+            self.worker.wait()
+        return sorted(ran) == [0, 1, 2, 3, 4]
+    def __del__(self):
+        self.write(1, b"ran" if self.use() else b"not all")
+session = Session()
+if warm: assert session.use()
+sys.modules["kept"] = session
+del session
+"""
+    assert program(impl, text).strip() == "ran"
 
 
 @clause("TEAM-END-1")
@@ -265,6 +312,142 @@ print("ran")
 """
     )
     assert program(impl, text).strip() == "ran"
+
+
+INTERRUPTED = """
+import signal
+kinds, armed = fucina.thread_mod, []
+class Stuck(BaseException): pass
+def handler(number, frame):
+    if armed: raise armed[0]
+signal.signal(signal.SIGALRM, handler)
+end, rounds = time.monotonic() + seconds, 0
+while time.monotonic() < end:
+    rounds += 1
+    group, pool = kinds.WaitGroup(), kinds.Pool(1 + rounds % 2)
+    armed[:] = [KeyboardInterrupt]
+    signal.setitimer(signal.ITIMER_REAL, 3e-5 + rounds % 600 * 1.1e-6, 0.005)  # again, if a finalizer swallows it
+    try:
+        try:
+            while True:
+                pool.spawn_wg(group, int)
+                pool.spawn_wg(group, int)
+                pool.wait_and_work(group)
+        except KeyboardInterrupt:
+            armed.clear()
+    except KeyboardInterrupt:  # the timer was faster
+        armed.clear()
+    signal.setitimer(signal.ITIMER_REAL, 20)
+    armed[:] = [Stuck]
+    if rounds % 2:
+        try:
+            pool.wait_and_work(group)
+        except KeyboardInterrupt:  # it came in a task
+            pass
+        pool.wait_and_work(group)
+        assert group.is_done()
+        done = []
+        pool.spawn_wg(group, done.append, 1)
+        pool.wait_and_work(group)
+        assert done == [1]
+    pool.deinit()
+    armed.clear()
+    signal.setitimer(signal.ITIMER_REAL, 0)
+print("ran")
+"""
+
+
+@clause("TEAM-SPAWN-1", "TEAM-SIGNAL-1", "TEAM-END-1")
+def test_an_interrupt_loses_no_single_task(impl: Any) -> None:
+    """Wherever it comes in ``spawn_wg`` or ``wait_and_work``, the group can be waited for and the pool be ended."""
+    if not hasattr(os, "fork"):
+        pytest.skip("signals of this system are other ones")
+    text = "import time\nseconds = 6.0\n" + INTERRUPTED
+    assert program(impl, text).strip().startswith("ran")
+
+
+@clause("TEAM-SIGNAL-1", "TEAM-JOIN-1")
+@pytest.mark.parametrize("kind", ["chunks", "chained", "worker"])
+def test_an_interrupt_while_the_caller_waits(impl: Any, kind: str) -> None:
+    """It is raised after the join, and team and worker are as after any other dispatch."""
+    if not hasattr(os, "fork"):
+        pytest.skip("signals of this system are other ones")
+    text = (
+        MEETING
+        + f"kind = {kind!r}\n"
+        + """
+import signal
+def handler(number, frame): raise KeyboardInterrupt
+signal.signal(signal.SIGALRM, handler)
+pool, worker, done = fucina.thread_mod.Pool(1), fucina.thread_mod.OneShotWorker(), []
+me, begun = threading.get_ident(), threading.Event()
+def run(task, chain=None):
+    if threading.get_ident() == me:
+        begun.wait(20)
+        return
+    begun.set()
+    time.sleep(1)
+    done.append(task)
+def alone():
+    begun.set()
+    time.sleep(1)
+    done.append(0)
+try:
+    if kind == "worker":
+        worker.start(alone)
+        begun.wait(20)
+    signal.setitimer(signal.ITIMER_REAL, 0.4)
+    if kind == "worker": worker.wait()
+    if kind == "chunks": pool.parallel_chunks(range(2), run)
+    if kind == "chained": pool.parallel_chained(range(2), 2, run)
+    done.append("not raised")
+except KeyboardInterrupt:
+    assert len(done) == 1, done
+assert len(done) == 1, done
+assert pool.parallel_chained([0], 1, lambda task, chain: done.append("again")) is True
+assert meet(pool, 2) == 2
+pool.deinit()
+worker.wait()
+worker.start(lambda: 5)
+assert worker.wait() == 5
+worker.deinit()
+print(done[1:])
+"""
+    )
+    assert program(impl, text).strip() == "['again']"
+
+
+@clause("TEAM-LAZY-1", "TEAM-ONESHOT-1", "TEAM-SPAWN-1")
+def test_single_tasks_where_no_thread_is_to_be_had(impl: Any) -> None:
+    if not os.path.exists("/proc/self/statm"):
+        pytest.skip("threads are refused by limits of Linux")
+    text = """
+import os, resource, threading
+kinds, done = fucina.thread_mod, []
+pool, worker, group = kinds.Pool(3), kinds.OneShotWorker(), kinds.WaitGroup()
+resource.setrlimit(resource.RLIMIT_NPROC, (1, 1))
+if os.getuid() == 0: os.setuid(65534)  # the limit does not bind root
+try:
+    threading.Thread(target=lambda: None).start()
+    print("threads can be had")
+except RuntimeError:
+    pass
+for i in (7, 8):
+    worker.start(lambda: i)
+    assert worker.wait() == i
+worker.deinit()
+assert pool.try_spawn_wg(group, done.append, 1) is False
+assert group.is_done() and done == []
+pool.spawn_wg(group, done.append, 2)
+assert done == [2]
+pool.wait_and_work(group)
+pool.deinit()
+print("ran")
+"""
+    written = program(impl, text)
+    if "threads can be had" in written:
+        pytest.skip("threads could not be refused here")
+    assert written.strip() == "ran"
 
 
 @forks
@@ -668,6 +851,36 @@ print("ran")
     assert program(impl, text).strip() == "ran"
 
 
+@forks
+@clause("TEAM-FORK-2", "TEAM-SPAWN-1", "TEAM-SIGNAL-1")
+def test_a_handler_forks_while_the_caller_waits(impl: Any) -> None:
+    text = (
+        MEETING
+        + """
+import signal
+from fucina.spec.errors import ForkedInTask
+kinds, children = fucina.thread_mod, []
+def handler(number, frame): children.append(os.fork())
+signal.signal(signal.SIGALRM, handler)
+pool, group, begun = kinds.Pool(1), kinds.WaitGroup(), threading.Event()
+def slow():
+    begun.set()
+    time.sleep(1)
+pool.spawn_wg(group, slow)
+begun.wait(20)
+signal.setitimer(signal.ITIMER_REAL, 0.3)
+code = 1
+try:
+    pool.wait_and_work(group)
+    code = 0 if children[0] else 1
+except ForkedInTask:
+    code = 0 if not children[0] else 1
+"""
+        + CHILD_AND_PARENT
+    )
+    assert program(impl, text).strip() == "ran"
+
+
 @clause("TEAM-ONESHOT-2")
 @pytest.mark.parametrize("how", ["task", "result", "exception"])
 def test_a_worker_that_its_task_refers_to_is_collected(impl: Any, how: str) -> None:
@@ -728,3 +941,38 @@ print(sum(value() is not None for value in kept))
 """
     )
     assert program(impl, text).strip() == "0"
+
+
+@forks
+@clause("TEAM-END-1", "TEAM-FORK-2")
+def test_a_child_cannot_end_the_team_that_runs_its_task(impl: Any) -> None:
+    text = (
+        MEETING
+        + """
+from fucina.spec.errors import ConcurrentUse, ForkedInTask
+pool, children, me, code = fucina.thread_mod.BarrierPool(1), [], threading.get_ident(), 1
+inside = threading.Event()
+def run(task):
+    global code
+    if threading.get_ident() != me:
+        inside.set()
+        time.sleep(0.3)
+    elif not children:
+        inside.wait(20)
+        children.append(os.fork())
+        if children[0]:
+            code = 0
+        else:
+            try:
+                pool.deinit()
+            except ConcurrentUse:
+                code = 0
+try:
+    pool.parallel_chunks(range(2), run)
+except ForkedInTask:
+    assert not children[0]
+pool.deinit()
+"""
+        + CHILD_AND_PARENT
+    )
+    assert program(impl, text).strip() == "ran"

@@ -244,6 +244,13 @@ def test_tasks_begin_in_the_default_environment(impl: Any, workers: int) -> None
                 worker.start(lambda: work(0))
                 worker.wait()
             assert fpenv.get() == bad
+            group = impl.thread_mod.WaitGroup()
+            for _ in range(8):  # one after the other and several at once, here and elsewhere
+                pool.spawn_wg(group, work, 0)
+                assert fpenv.get() == bad
+                pool.spawn_wg(group, work, 0)
+                pool.wait_and_work(group)
+                assert fpenv.get() == bad
     third, tiny = 0.3333333432674408, 9.999946101114759e-41
-    assert len(found) == 12 + (7 if workers else 0) + 1
+    assert len(found) == 12 + (7 if workers else 0) + 1 + 16
     assert set(found) == {(fpenv.default_environment, third, tiny)}

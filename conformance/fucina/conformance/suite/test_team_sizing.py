@@ -51,6 +51,11 @@ def test_a_count_is_taken_as_it_is(impl: Any) -> None:
             assert part.cpu_thread_count(1 << 40) == count
             part.set_max_threads(0)
             assert part.cpu_thread_count(1 << 40) == count
+    for count in (2**31, 2**32 + 1, 2**63 - 1, 2**63, 2**64 + 1, 10**30):
+        with threads(impl, count):
+            assert part.cpu_thread_count(10**40) == count
+            assert part.cpu_thread_count(count - 1) == count - 1
+            assert part.cpu_thread_count(3) == 3
     before = part.cpu_thread_count(1 << 40)
     assert_raises(InvalidBounds, "TEAM-SIZE-3", lambda: part.set_max_threads(-1), shows=[-1])
     assert_raises(InvalidInteger, "TEAM-SIZE-3", lambda: part.set_max_threads(True), shows=[True])
