@@ -190,8 +190,8 @@ static void workers_park(void) {
 int main(void) {
     alarm(300); /* a deadlock ends the program */
     numbers();
-    started();
     if (fc_max_threads() > 1) {
+        started();
         joins_sleep();
         workers_park();
     }
