@@ -208,6 +208,9 @@ class Mutex:
     def __init__(self) -> None:
         self._lock = threading.Lock()
 
+    def __repr__(self) -> str:
+        return f"Mutex(locked={self._lock.locked()})"
+
     def lock(self) -> None:
         """Wait until the mutex is free and take it."""
         self._lock.acquire()
