@@ -333,7 +333,8 @@ def made():
 kept = [made() for _ in range(10)]
 for _ in range(500):
     gc.collect()
-    if any(loader() is not None for loader in kept): time.sleep(0.01)
+    if all(loader() is None for loader in kept): break
+    time.sleep(0.01)
 print(sum(loader() is not None for loader in kept), all_gone())
 """
     )
@@ -362,7 +363,8 @@ worker.start(task)
 worker.wait()
 for _ in range(500):
     gc.collect()
-    if any(value() is not None for value in kept): time.sleep(0.01)
+    if all(value() is None for value in kept): break
+    time.sleep(0.01)
 print(sum(value() is not None for value in kept))
 """
     )
