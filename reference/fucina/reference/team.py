@@ -83,12 +83,26 @@ class Failures:
         self.interrupted = True
         self._found.append((False, -1, error))
 
+    def first(self) -> BaseException | None:
+        """Return the one that counts, if there is any, and forget all."""
+        _, _, error = min(self._found, key=lambda found: found[:2], default=(False, 0, None))
+        self._found.clear()
+        return error
+
     def raise_first(self) -> None:
         """Raise the one that counts, if there is any."""
-        if self._found:
-            _, _, error = min(self._found, key=lambda found: found[:2])
-            self._found.clear()
+        if error := self.first():
             raise error
+
+    def raise_lost(self, tasks: int, process: int) -> None:
+        """Raise that a fork lost tasks, whatever others raised: in the child an interrupt does not account for them.
+
+        Clauses: TEAM-FORK-2
+        """
+        if tasks and (process != os.getpid() or not self.interrupted):
+            raise ForkedInTask(
+                f"the process forked in a task; {tasks} tasks of other threads are not done", clause="TEAM-FORK-2"
+            ) from self.first()
 
 
 class Users:
@@ -324,11 +338,8 @@ class BarrierPool:
         if len(items) < 2 or not self._dispatch(participate, len(items), failures):
             for index, item in enumerate(items):
                 failures.run(index, lambda item=item: run(item))  # type: ignore[misc]
-        elif len(done) < len(items) and not failures.interrupted:
-            raise ForkedInTask(
-                f"the process forked in a task; {len(items) - len(done)} tasks of other threads are not done",
-                clause="TEAM-FORK-2",
-            )
+        else:
+            failures.raise_lost(len(items) - len(done), process)
         failures.raise_first()
 
     def parallel_chained(self, tasks: Sequence[Task], initial_count: int, run: Callable[[Task, Chain], object]) -> bool:
@@ -361,10 +372,7 @@ class BarrierPool:
         if not self._dispatch(participate, len(items), failures):
             return False
         chain.close()
-        if chain.lost and not failures.interrupted:
-            raise ForkedInTask(
-                f"the process forked in a task; {chain.lost} tasks of other threads are not done", clause="TEAM-FORK-2"
-            )
+        failures.raise_lost(chain.lost, process)
         failures.raise_first()
         chain._judge()
         return True

@@ -58,27 +58,25 @@ print("ran")
 
 INTERRUPTED = """
 import signal
-kinds, armed = fucina.thread_mod, []
+kinds, armed, came = fucina.thread_mod, [], []
 class Stuck(BaseException): pass
 def handler(number, frame):
-    if armed: raise armed[0]
+    came.append(number)  # a finalizer may swallow what is raised
+    if armed: raise armed.pop()
 signal.signal(signal.SIGALRM, handler)
 end, rounds = time.monotonic() + seconds, 0
 while time.monotonic() < end:
     rounds += 1
     group, pool = kinds.WaitGroup(), kinds.Pool(1 + rounds % 2)
-    armed[:] = [KeyboardInterrupt]
-    signal.setitimer(signal.ITIMER_REAL, 3e-5 + rounds % 600 * 1.1e-6, 0.005)  # again, if a finalizer swallows it
+    armed[:], came[:] = [KeyboardInterrupt], []
     try:
-        try:
-            while True:
-                pool.spawn_wg(group, int)
-                pool.spawn_wg(group, int)
-                pool.wait_and_work(group)
-        except KeyboardInterrupt:
-            armed.clear()
-    except KeyboardInterrupt:  # the timer was faster
-        armed.clear()
+        signal.setitimer(signal.ITIMER_REAL, 3e-5 + rounds % 600 * 1.1e-6)
+        while not came:
+            pool.spawn_wg(group, int)
+            pool.spawn_wg(group, int)
+            pool.wait_and_work(group)
+    except KeyboardInterrupt:
+        pass
     signal.setitimer(signal.ITIMER_REAL, 20)
     armed[:] = [Stuck]
     if rounds % 2:
