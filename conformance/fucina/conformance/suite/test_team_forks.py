@@ -183,11 +183,14 @@ def test_a_fork_inside_a_task_that_raises(impl: Any, kind: str, lost: bool, erro
         + """
 from fucina.spec.errors import ForkedInTask
 me, inside, over, children = threading.get_ident(), threading.Event(), threading.Event(), []
+here = threading.Event()
 def work(task, chain=None):
     if threading.get_ident() != me:
         inside.set()
+        here.wait(20)  # or it might take the other task as well
         if lost: over.wait(20)
         return
+    here.set()
     inside.wait(20)
     if not lost: time.sleep(0.5)  # for the other to be noted as done
     children.append(os.fork())
