@@ -421,6 +421,7 @@ WITHOUT_A_VALUE = {
     "no memory for a pool": "pools are of one size",
     "ImportError(message)": "the function that every refusal to be imported goes through",
     "the process forked in a task; what other threads had begun is not done": "the child cannot see what it was",
+    "the interpreter is ending; what other threads had begun is not done": "nor can who is left",
 }
 """Messages that have nothing to show, and why."""
 

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -254,6 +255,17 @@ def test_a_script_finds_what_it_would_find_without_the_check(
     assert checked[0].removeprefix(alone[0]).startswith("at the start: ")
     assert "atexit True" in alone[0]
     assert checked[1] == alone[1]
+
+
+@pytest.fixture(autouse=True)
+def signals_end_processes() -> Iterator[None]:
+    """Let none be ignored that a job in the background, as the tests may be, has to ignore."""
+    ignored = [n for n in (signal.SIGINT, signal.SIGQUIT, signal.SIGHUP) if signal.getsignal(n) is signal.SIG_IGN]
+    for number in ignored:
+        signal.signal(number, signal.SIG_DFL)
+    yield
+    for number in ignored:
+        signal.signal(number, signal.SIG_IGN)
 
 
 def _started(folder: Path, text: str, **more: Any) -> subprocess.Popen[str]:

@@ -80,7 +80,7 @@ def _sleep_until(ready: Callable[[], object], places: Callable[[], tuple[deque[L
                 return
             if sys.is_finalizing():
                 raise ConcurrentUse(
-                    "the interpreter is ending, and what other threads had begun does not end", clause="TEAM-END-1"
+                    "the interpreter is ending; what other threads had begun is not done", clause="TEAM-END-1"
                 )
             gate.acquire(timeout=_NAP_SECONDS)
     finally:

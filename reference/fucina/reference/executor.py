@@ -41,9 +41,7 @@ def look_again() -> None:
     Clauses: TEAM-END-1
     """
     if sys.is_finalizing():
-        raise ConcurrentUse(
-            "other threads do not end what they began when the interpreter is ending", clause="TEAM-END-1"
-        )
+        raise ConcurrentUse("the interpreter is ending; what other threads had begun is not done", clause="TEAM-END-1")
     time.sleep(0.0005)
 
 
