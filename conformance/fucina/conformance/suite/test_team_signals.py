@@ -64,6 +64,11 @@ def handler(number, frame):
     came.append(number)  # a finalizer may swallow what is raised
     if armed: raise armed.pop()
 signal.signal(signal.SIGALRM, handler)
+def work(pool, group):  # a call: since Python 3.12 the jump of a loop lies outside of the ``try`` around it
+    while not came:
+        pool.spawn_wg(group, int)
+        pool.spawn_wg(group, int)
+        pool.wait_and_work(group)
 end, rounds = time.monotonic() + seconds, 0
 while time.monotonic() < end:
     rounds += 1
@@ -71,10 +76,7 @@ while time.monotonic() < end:
     armed[:], came[:] = [KeyboardInterrupt], []
     try:
         signal.setitimer(signal.ITIMER_REAL, 3e-5 + rounds % 600 * 1.1e-6)
-        while not came:
-            pool.spawn_wg(group, int)
-            pool.spawn_wg(group, int)
-            pool.wait_and_work(group)
+        work(pool, group)
     except KeyboardInterrupt:
         pass
     signal.setitimer(signal.ITIMER_REAL, 20)
