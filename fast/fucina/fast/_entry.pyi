@@ -1,4 +1,4 @@
-"""The hand-written module beside ``_native`` in the same shared object (csrc/python/entry.c)."""
+"""The hand-written module beside ``_native`` in the same shared object (csrc/python/entry.c, teams.c)."""
 
 from collections.abc import Callable
 from typing import Any
