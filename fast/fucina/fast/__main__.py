@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 import fucina.fast
+from fucina.fast._fpenv_state import DEFAULT, sentence, state
 from fucina.fast._native import ffi, lib
 
 _DESCRIPTION = "Tell what this installation of fucina is and what it sees of the machine."
@@ -69,10 +70,8 @@ def _environment() -> dict[str, object]:
     fpenv = fucina.fast.fpenv
     if not fpenv.supported:
         return {"supported": False}
-    from fucina.fast import _fpenv_check
-
-    now = _fpenv_check.state()
-    return {"supported": True, "default": now == _fpenv_check.DEFAULT, **now}
+    now = state()
+    return {"supported": True, "default": now == DEFAULT, **now}
 
 
 def facts() -> dict[str, Any]:
@@ -111,10 +110,8 @@ def lines(known: dict[str, Any]) -> Iterator[tuple[str, str]]:
     elif environment["default"]:
         yield "this thread's floats", "the default environment"
     else:
-        from fucina.fast import _fpenv_check
-
-        now = {key: environment[key] for key in _fpenv_check.DEFAULT}
-        yield "this thread's floats", "NOT THE DEFAULT: " + _fpenv_check.sentence(now)
+        now = {key: environment[key] for key in DEFAULT}
+        yield "this thread's floats", "NOT THE DEFAULT: " + sentence(now)
     yield "build", known["build"]
     yield "machine", f"{known['machine']}, {known['byte_order']}-endian"
     yield "python, numpy", f"{known['python']}, {known['numpy']}"
