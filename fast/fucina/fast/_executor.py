@@ -1,4 +1,4 @@
-"""Single tasks on threads that come and go, and the small primitives (clauses TEAM-SPAWN-1, TEAM-PRIMITIVE-1).
+"""Single tasks on threads that come and go, and the group that counts them (clauses TEAM-SPAWN-1, TEAM-PRIMITIVE-1).
 
 A signal handler runs between any two steps of Python on the main thread, and what it raises leaves the rest undone.
 So nothing here takes a lock for a few steps, and nothing is a task's state that a step of Python would have to write at
@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import os
 import sys
-import threading
 from _thread import allocate_lock, get_ident, start_new_thread
 from collections import deque
 from collections.abc import Callable, Iterator
@@ -20,7 +19,7 @@ from functools import partial
 from itertools import count as counter
 from operator import call
 from queue import Empty, SimpleQueue
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from fucina.fast._arguments import whole
 from fucina.fast._native import lib
@@ -29,15 +28,12 @@ from fucina.spec.errors import ConcurrentUse, DTypeMismatch, ForkedInTask, Inval
 
 if TYPE_CHECKING:
     from _thread import LockType
-    from types import TracebackType
-    from typing import Self
 
-    from fucina.spec.team import Allocator
-
-__all__ = ["Executor", "Mutex", "ThreadSafeAllocator", "WaitGroup", "known_callable", "known_group"]
+__all__ = ["Executor", "WaitGroup", "known_callable", "known_group"]
 
 _IDLE_SECONDS = 2.0
 _NAP_SECONDS = 0.05
+_DEFAULT_ENVIRONMENT = lib.FC_FPENV_NEAREST_EVEN  # nothing is flushed
 
 
 def known_callable(name: str, value: object) -> None:
@@ -140,9 +136,6 @@ class _Job:
             self.run, self.args = int, ()  # somebody may keep the group
             self.round.prune()
             _wake(self.round.sleepers)
-
-
-_DEFAULT_ENVIRONMENT = lib.FC_FPENV_NEAREST_EVEN  # nothing is flushed
 
 
 def _discard(queue: deque[_Job], job: _Job) -> None:
@@ -266,77 +259,6 @@ class WaitGroup:
             raise ForkedInTask(
                 f"the process forked; {lost} tasks that were spawned before are not done", clause="TEAM-FORK-2"
             )
-
-
-class Mutex:
-    """A lock that is not reentrant.
-
-    Clauses: TEAM-PRIMITIVE-1
-    """
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-
-    def __repr__(self) -> str:
-        return f"Mutex(locked={self._lock.locked()})"
-
-    def lock(self) -> None:
-        """Wait until the mutex is free and take it."""
-        self._lock.acquire()
-
-    def try_lock(self) -> bool:
-        """Take the mutex if it is free; return whether it was."""
-        return self._lock.acquire(blocking=False)
-
-    def unlock(self) -> None:
-        """Give the mutex back; OverRelease when nobody has it."""
-        try:
-            self._lock.release()
-        except RuntimeError:
-            raise OverRelease(f"{self!r} must be locked before its unlock", clause="TEAM-PRIMITIVE-1") from None
-
-    def __enter__(self) -> Self:
-        self.lock()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.unlock()
-
-
-class ThreadSafeAllocator:
-    """An allocator for several threads: every call of the one given happens under one lock.
-
-    Clauses: TEAM-PRIMITIVE-1, TEAM-ARG-1
-    """
-
-    def __init__(self, child: Allocator) -> None:
-        if not all(callable(getattr(child, call, None)) for call in ("alloc", "resize", "remap", "free")):
-            raise DTypeMismatch(
-                f"child must have alloc, resize, remap and free, got {shown(child)}", clause="TEAM-ARG-1"
-            )
-        self._child, self._lock = child, threading.Lock()
-
-    def alloc(self, size: int) -> Any:
-        """Allocate."""
-        with self._lock:
-            return self._child.alloc(size)
-
-    def resize(self, memory: Any, size: int) -> bool:
-        """Resize in place if that can be done; return whether it was."""
-        with self._lock:
-            return self._child.resize(memory, size)
-
-    def remap(self, memory: Any, size: int) -> Any:
-        """Resize, perhaps at another address."""
-        with self._lock:
-            return self._child.remap(memory, size)
-
-    def free(self, memory: Any) -> None:
-        """Give memory back."""
-        with self._lock:
-            self._child.free(memory)
 
 
 class _Ticket:

@@ -23,8 +23,9 @@ from fucina.fast._accelerate import (
     team_within,
 )
 from fucina.fast._arguments import whole
-from fucina.fast._executor import Executor, Mutex, ThreadSafeAllocator, WaitGroup, known_callable, known_group
+from fucina.fast._executor import Executor, WaitGroup, known_callable, known_group
 from fucina.fast._native import ffi, lib
+from fucina.fast._primitives import Mutex, ThreadSafeAllocator
 from fucina.fast._shown import integer_shown, shown
 from fucina.spec.errors import (
     ChainViolation,

@@ -1,4 +1,4 @@
-"""Single tasks on threads that end when nothing is queued, and the small primitives.
+"""Single tasks on threads that end when nothing is queued, and the group that counts them.
 
 What a signal handler raises can end any function of the main thread after any of its calls.  Therefore no state has to
 be put right afterwards: a task is under way while the lock of whoever took it is held, which ``with`` gives back in C,
@@ -20,28 +20,30 @@ from contextlib import suppress
 from functools import partial
 from itertools import count
 from operator import call
-from typing import TYPE_CHECKING, Any
 
 from fucina.reference import fpenv
 from fucina.reference.arguments import shown, whole
-from fucina.spec.errors import ConcurrentUse, DTypeMismatch, ForkedInTask, InvalidBounds, OverRelease
+from fucina.reference.claims import Claim
+from fucina.spec.errors import ConcurrentUse, ForkedInTask, InvalidBounds, OverRelease
 
-if TYPE_CHECKING:
-    from types import TracebackType
-    from typing import Self
-
-    from fucina.spec.team import Allocator
-
-__all__ = ["Executor", "Mutex", "ThreadSafeAllocator", "WaitGroup", "look_again"]
+__all__ = ["Executor", "WaitGroup", "require_threads"]
 
 
-def look_again() -> None:
-    """Wait a little for other threads, which do not run once the interpreter is ending.
+def require_threads() -> None:
+    """Raise that other threads do not run any more once the interpreter is ending.
 
     Clauses: TEAM-END-1
     """
     if sys.is_finalizing():
         raise ConcurrentUse("the interpreter is ending; what other threads had begun is not done", clause="TEAM-END-1")
+
+
+def look_again() -> None:
+    """Wait a little for other threads.
+
+    Clauses: TEAM-END-1
+    """
+    require_threads()
     time.sleep(0.0005)
 
 
@@ -51,22 +53,21 @@ class Task:
     def __init__(self, tally: Tally, run: Callable[[], object]) -> None:
         self.tally, self.run = tally, run
         self.number = next(tally.numbers)
-        self._locks: dict[str, threading.Lock] = {}
+        self._claim = Claim()
 
     @property
     def taken(self) -> bool:
         """Whether somebody has taken it, and perhaps ended it."""
-        return bool(self._locks)
+        return self._claim.taken
 
     @property
     def under_way(self) -> bool:
         """Whether it is not over yet, begun or not."""
-        return not self._locks or self._locks["taken"].locked()
+        return not self._claim.taken or self._claim.held
 
     def take_back(self) -> bool:
         """Let nobody run it; False if somebody does or did."""
-        lock = threading.Lock()
-        return self._locks.setdefault("taken", lock) is lock
+        return self._claim.come(threading.Lock())
 
     def __call__(self) -> None:
         """Run it here unless somebody has taken it, in the default environment; keep what it raises.
@@ -77,13 +78,13 @@ class Task:
         tally, caller = self.tally, fpenv.guard()
         with lock:
             try:
-                if self._locks.setdefault("taken", lock) is not lock:
+                if not self._claim.come(lock):
                     return
                 tally.tasks[self.number] = self  # if it was not spawned
                 fpenv.set(fpenv.default_environment)
                 self.run()
             except BaseException as error:  # for wait_and_work, whatever it is
-                if self._locks.get("taken") is not lock:
+                if not self._claim.was(lock):
                     raise
                 tally.failures[self.number] = error
             finally:
@@ -195,78 +196,6 @@ class WaitGroup:
             raise ForkedInTask(
                 f"the process forked; {missing} tasks that were spawned before are not done", clause="TEAM-FORK-2"
             )
-
-
-class Mutex:
-    """A lock that is not reentrant.
-
-    Clauses: TEAM-PRIMITIVE-1
-    """
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-
-    def __repr__(self) -> str:
-        return f"Mutex(locked={self._lock.locked()})"
-
-    def lock(self) -> None:
-        """Wait until the mutex is free and take it."""
-        self._lock.acquire()
-
-    def try_lock(self) -> bool:
-        """Take the mutex if it is free; return whether it was."""
-        return self._lock.acquire(blocking=False)
-
-    def unlock(self) -> None:
-        """Give the mutex back; OverRelease when nobody has it."""
-        try:
-            self._lock.release()
-        except RuntimeError:
-            raise OverRelease(
-                f"unlock was called on {self!r}, which nobody has locked", clause="TEAM-PRIMITIVE-1"
-            ) from None
-
-    def __enter__(self) -> Self:
-        self.lock()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.unlock()
-
-
-class ThreadSafeAllocator:
-    """An allocator for several threads: every call of the one given happens under one lock.
-
-    Clauses: TEAM-PRIMITIVE-1, TEAM-ARG-1
-    """
-
-    def __init__(self, child: Allocator) -> None:
-        for needed in ("alloc", "resize", "remap", "free"):
-            if not callable(getattr(child, needed, None)):
-                raise DTypeMismatch(f"child must be an allocator, got {shown(child)}", clause="TEAM-ARG-1")
-        self._child, self._lock = child, threading.Lock()
-
-    def alloc(self, size: int) -> Any:
-        """Allocate."""
-        with self._lock:
-            return self._child.alloc(size)
-
-    def resize(self, memory: Any, size: int) -> bool:
-        """Resize in place if that can be done; return whether it was."""
-        with self._lock:
-            return self._child.resize(memory, size)
-
-    def remap(self, memory: Any, size: int) -> Any:
-        """Resize, perhaps at another address."""
-        with self._lock:
-            return self._child.remap(memory, size)
-
-    def free(self, memory: Any) -> None:
-        """Give memory back."""
-        with self._lock:
-            self._child.free(memory)
 
 
 def _at_one_go(steps: list[Callable[[], object]]) -> None:

@@ -13,11 +13,11 @@ import time
 from _thread import start_new_thread
 from collections import deque
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from fucina.reference import fpenv, parallel
 from fucina.reference.arguments import shown, whole
+from fucina.reference.claims import Users
 from fucina.spec.errors import (
     ChainViolation,
     ConcurrentUse,
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from types import TracebackType
     from typing import Self
 
-__all__ = ["BarrierPool", "Chain", "Failures", "Users", "here", "of_kind", "wait_through", "workers_argument"]
+__all__ = ["BarrierPool", "Chain", "Failures", "here", "of_kind", "wait_through", "workers_argument"]
 
 Task = TypeVar("Task")
 here = threading.local()
@@ -103,42 +103,6 @@ class Failures:
             raise ForkedInTask(
                 f"the process forked in a task; {tasks} tasks of other threads are not done", clause="TEAM-FORK-2"
             ) from self.first()
-
-
-class Users:
-    """Who uses something that only one may use at a time: the first who still holds the lock that it came with.
-
-    Nothing has to be undone when a handler raises: ``with`` gives the lock back in C.
-    """
-
-    def __init__(self) -> None:
-        self._process = os.getpid()
-        self._found: list[tuple[threading.Lock, int]] = []
-
-    def _here(self) -> list[tuple[threading.Lock, int]]:
-        """Return who came and may still be there; in the child of a fork its one thread alone."""
-        if self._process != os.getpid():
-            self._found = [user for user in self._found if user[1] == threading.get_ident()]
-            self._process = os.getpid()
-        return self._found
-
-    def come(self, lock: threading.Lock) -> bool:
-        """Come with a lock that is held; return whether this is now the one."""
-        found, user = self._here(), (lock, threading.get_ident())
-        found.append(user)
-        for other in list(found):
-            if other is user:
-                return True
-            if other[0].locked():
-                break
-            with suppress(ValueError):  # another thread has removed it
-                found.remove(other)
-        found.remove(user)
-        return False
-
-    def any(self) -> bool:
-        """Return whether there is one."""
-        return any(lock.locked() for lock, _ in list(self._here()))
 
 
 def wait_through(done: Callable[[], bool], failures: Failures) -> None:

@@ -11,12 +11,13 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from fucina.reference import parallel
-from fucina.reference.executor import Executor, Mutex, ThreadSafeAllocator, WaitGroup
+from fucina.reference.claims import Claim, Users
+from fucina.reference.executor import Executor, WaitGroup, require_threads
+from fucina.reference.primitives import Mutex, ThreadSafeAllocator
 from fucina.reference.team import (
     BarrierPool,
     Chain,
     Failures,
-    Users,
     here,
     of_kind,
     wait_through,
@@ -130,7 +131,7 @@ class _Begun:
         self._process = os.getpid()
         self._failures = Failures()
         self._results: list[Any] = []
-        self._taken: dict[str, threading.Lock] = {}
+        self._claim = Claim()
         self.thread = 0
 
     def run(self) -> None:
@@ -140,7 +141,7 @@ class _Begun:
         """
         lock, outer = threading.Lock(), getattr(here, "inside", False)
         with lock:  # it is over when this is free again
-            if self._taken.setdefault("by", lock) is lock:
+            if self._claim.come(lock):
                 self.thread, here.inside = threading.get_ident(), True
                 try:
                     self._failures.run(0, lambda: self._results.append(self._task()))
@@ -149,7 +150,7 @@ class _Begun:
 
     def under_way(self) -> bool:
         """Whether somebody runs it."""
-        return "by" in self._taken and self._taken["by"].locked()
+        return self._claim.held
 
     def finish(self) -> None:
         """Run it if nobody does; wait for its end, if not another process waits for it.
@@ -170,10 +171,7 @@ class _Begun:
         """
         self._failures.raise_first()
         if not self._results:
-            if sys.is_finalizing():
-                raise ConcurrentUse(
-                    "the interpreter is ending; what other threads had begun is not done", clause="TEAM-END-1"
-                )
+            require_threads()
             raise ForkedInTask(
                 "the process forked in a task; what other threads had begun is not done", clause="TEAM-FORK-2"
             )
