@@ -12,9 +12,9 @@ from sphinx.application import Sphinx
 BLOCK_KINDS = ("encode", "decode")
 
 
-def _held(ratio: float, goal: float | None) -> nodes.Node | str:
+def _held(ratio: float, goal: float | None, form: str = ".2f") -> nodes.Node | str:
     """Return a ratio, set apart where it misses its goal."""
-    text = f"{ratio:.2f}"
+    text = f"{ratio:{form}}"
     return missed(text) if goal is not None and ratio > goal else text
 
 
@@ -38,9 +38,8 @@ class Dispatch(Speed):
         ratios: list[list[Cell]] = []
         for case in data["dispatch"]:
             for found in case["against"]:
-                ratio, goal = f"{found['ratio']:.2g}", found["goal"]
-                held = ratio if found["ratio"] <= goal else missed(ratio)
-                ratios.append([case["case"], found["rival"], held, f"{goal:g}"])
+                held = _held(found["ratio"], found["goal"], ".2g")
+                ratios.append([case["case"], found["rival"], held, f"{found['goal']:g}"])
         yield "Ours over another", ["case", "against", "ratio", "goal"], ratios
 
 
