@@ -11,11 +11,18 @@ import pytest
 import fucina.fast as fast
 from fucina.conformance.suite.blocks import FORMATS
 from fucina.conformance.suite.casts import SCALARS
-from fucina.conformance.suite.raw_arithmetic import REAL
-from fucina.conformance.suite.shared_tagged import gradient_calls, made_calls, rows_of_blocks_calls, tagged_calls
+from fucina.conformance.suite.shared_tagged import (
+    DIFFERENTIABLE,
+    SOME_FORMATS,
+    TAGGED,
+    gradient_calls,
+    made_calls,
+    rows_of_blocks_calls,
+    tagged_calls,
+)
 from fucina.conformance.suite.shared_work import block_calls, cast_calls, fill_calls, raw_calls, streamed_calls
 from fucina.conformance.suite.teams import threads
-from fucina.fast import DType, windows
+from fucina.fast import windows
 
 pytestmark = pytest.mark.skipif(fast.parallel.vector_max_threads == 1, reason="this build has no team")
 
@@ -34,12 +41,12 @@ def groups() -> Iterator[AbstractContextManager[dict[str, Callable[[], Any]]]]:
     for dtype in FORMATS:
         yield nullcontext(block_calls(fast, dtype))
     yield streamed_calls(fast)
-    for dtype in (*REAL, DType.u8, DType.i16, DType.i32, DType.i64):
+    for dtype in TAGGED:
         yield tagged_calls(fast, dtype)
     yield made_calls(fast)
-    for dtype in (DType.q4_0, DType.q8_0, DType.q4_k):
+    for dtype in SOME_FORMATS:
         yield rows_of_blocks_calls(fast, dtype)
-    for dtype in (DType.f16, DType.bf16, DType.f32):
+    for dtype in DIFFERENTIABLE:
         yield gradient_calls(fast, dtype)
 
 

@@ -12,9 +12,8 @@ from typing import Any
 import pytest
 
 import fucina.fast as fast
+from fucina.conformance.suite.team_programs import forks
 from fucina.conformance.suite.teams import Meeting, program
-
-forks = pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
 
 
 class _Kept:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import signal
 import subprocess
 import sys
 import threading
@@ -11,9 +10,9 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
-import pytest
 
 import fucina.fast as fast
+from fucina.conformance.suite.team_programs import signals
 from fucina.fast import DType
 
 
@@ -107,7 +106,7 @@ print("ran")
 """
 
 
-@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="signals of this system are other ones")
+@signals
 def test_an_interrupt_loses_no_worker() -> None:
     """Wherever in start or wait it comes: what was begun can still be waited for (clause TEAM-ONESHOT-2)."""
     done = subprocess.run([sys.executable, "-c", INTERRUPTED], capture_output=True, text=True, timeout=120, check=False)

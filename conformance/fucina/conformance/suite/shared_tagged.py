@@ -16,7 +16,20 @@ from fucina.conformance.suite.raw_arithmetic import REAL
 from fucina.conformance.suite.shared_work import Call, numbers
 from fucina.spec import DType
 
-__all__ = ["gradient_calls", "made_calls", "rows_of_blocks_calls", "tagged_calls"]
+__all__ = [
+    "DIFFERENTIABLE",
+    "SOME_FORMATS",
+    "TAGGED",
+    "gradient_calls",
+    "made_calls",
+    "rows_of_blocks_calls",
+    "tagged_calls",
+]
+
+TAGGED = (*REAL, DType.u8, DType.i16, DType.i32, DType.i64)
+SOME_FORMATS = (DType.q4_0, DType.q8_0, DType.q4_k)
+DIFFERENTIABLE = (DType.f16, DType.bf16, DType.f32)
+"""Dtypes that represent the others where a maker below is asked for tensors, rows of blocks and gradients."""
 
 F32, I64 = DType.f32, DType.i64
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+import signal
 
 import pytest
 
 forks = pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
+signals = pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="signals of this system are other ones")
 
 MEETING = """
 import os, threading, time

@@ -10,6 +10,7 @@ import pytest
 
 from fucina.conformance import clause
 from fucina.conformance.suite.pace import Note, scaled
+from fucina.conformance.suite.team_programs import forks
 from fucina.conformance.suite.teams import Meeting, program
 
 pytestmark = pytest.mark.usefixtures("watchdog")
@@ -43,7 +44,7 @@ def test_case_o_e06_a_parallel_call_in_a_parallel_task(impl: Any, size: int) -> 
 
 
 @clause("TEAM-FORK-1")
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
+@forks
 def test_case_o_e07_a_fork_after_the_team_has_started(impl: Any) -> None:
     text = """
 import multiprocessing, queue

@@ -14,7 +14,13 @@ from fucina.conformance.suite.blocks import FORMATS
 from fucina.conformance.suite.casts import SCALARS
 from fucina.conformance.suite.pace import Note, quick
 from fucina.conformance.suite.raw_arithmetic import REAL
-from fucina.conformance.suite.shared_tagged import gradient_calls, made_calls, rows_of_blocks_calls, tagged_calls
+from fucina.conformance.suite.shared_tagged import (
+    SOME_FORMATS,
+    gradient_calls,
+    made_calls,
+    rows_of_blocks_calls,
+    tagged_calls,
+)
 from fucina.conformance.suite.shared_work import block_calls, cast_calls, fill_calls, raw_calls
 from fucina.conformance.suite.teams import threads
 from fucina.conformance.suite.work import pattern
@@ -23,10 +29,6 @@ from fucina.spec import DType
 pytestmark = pytest.mark.usefixtures("watchdog")
 
 Work = dict[str, Callable[[], Any]]
-
-
-def by_name(dtype: DType) -> str:
-    return dtype.name
 
 
 def compare(impl: Any, work: Work, note: Note, *, flags: bool = True) -> None:
@@ -72,26 +74,26 @@ def test_fills(impl: Any, record_property: Note) -> None:
 
 
 @clause("NUM-ENV-2", "NUM-ENV-3", "BRIDGE-ARRAY-4")
-@pytest.mark.parametrize("source", SCALARS, ids=by_name)
+@pytest.mark.parametrize("source", SCALARS, ids=lambda d: d.name)
 def test_casts(impl: Any, source: DType, record_property: Note) -> None:
     compare(impl, cast_calls(impl, source), record_property)
 
 
 @clause("NUM-ENV-2", "NUM-ENV-3", "BLOCK-CHUNK-1")
-@pytest.mark.parametrize("dtype", FORMATS, ids=by_name)
+@pytest.mark.parametrize("dtype", FORMATS, ids=lambda d: d.name)
 def test_blocks(impl: Any, dtype: DType, record_property: Note) -> None:
     compare(impl, block_calls(impl, dtype), record_property)
 
 
 @clause("NUM-ENV-2", "CONTEXT-OP-1", "CONTEXT-SUM-1", "CONTEXT-CAST-1", "TENSOR-COPY-1")
-@pytest.mark.parametrize("dtype", [*REAL, DType.f8_e4m3, DType.i32], ids=by_name)
+@pytest.mark.parametrize("dtype", [*REAL, DType.f8_e4m3, DType.i32], ids=lambda d: d.name)
 def test_raw_tensors(impl: Any, dtype: DType, record_property: Note) -> None:
     with raw_calls(impl, dtype) as work:
         compare(impl, work, record_property, flags=False)
 
 
 @clause("NUM-ENV-2", "POLICY-SAME-1")
-@pytest.mark.parametrize("dtype", [*REAL, DType.i32], ids=by_name)
+@pytest.mark.parametrize("dtype", [*REAL, DType.i32], ids=lambda d: d.name)
 def test_tensors_with_tags(impl: Any, dtype: DType, record_property: Note) -> None:
     with tagged_calls(impl, dtype) as work:
         compare(impl, work, record_property, flags=False)
@@ -104,14 +106,14 @@ def test_constructors(impl: Any, record_property: Note) -> None:
 
 
 @clause("NUM-ENV-2", "POLICY-TO-1", "POLICY-ROWS-1", "BLOCK-CHUNK-1")
-@pytest.mark.parametrize("dtype", [DType.q4_0, DType.q8_0, DType.q4_k], ids=by_name)
+@pytest.mark.parametrize("dtype", SOME_FORMATS, ids=lambda d: d.name)
 def test_tensors_of_blocks(impl: Any, dtype: DType, record_property: Note) -> None:
     with rows_of_blocks_calls(impl, dtype) as work:
         compare(impl, work, record_property, flags=False)
 
 
 @clause("NUM-ENV-2", "AUTOGRAD-VJP-1", "AUTOGRAD-VJP-5")
-@pytest.mark.parametrize("dtype", [DType.f16, DType.f32], ids=by_name)
+@pytest.mark.parametrize("dtype", [DType.f16, DType.f32], ids=lambda d: d.name)
 def test_gradients(impl: Any, dtype: DType, record_property: Note) -> None:
     with gradient_calls(impl, dtype) as work:
         compare(impl, work, record_property, flags=False)

@@ -11,18 +11,21 @@ from fucina.conformance import clause
 from fucina.conformance.suite.blocks import FORMATS
 from fucina.conformance.suite.casts import SCALARS
 from fucina.conformance.suite.pace import quick
-from fucina.conformance.suite.raw_arithmetic import REAL
-from fucina.conformance.suite.shared_tagged import gradient_calls, made_calls, rows_of_blocks_calls, tagged_calls
+from fucina.conformance.suite.shared_tagged import (
+    DIFFERENTIABLE,
+    SOME_FORMATS,
+    TAGGED,
+    gradient_calls,
+    made_calls,
+    rows_of_blocks_calls,
+    tagged_calls,
+)
 from fucina.conformance.suite.shared_work import block_calls, cast_calls, fill_calls, raw_calls, streamed_calls
 from fucina.conformance.suite.teams import SIZES, threads
 from fucina.conformance.suite.work import pattern
 from fucina.spec import DType
 
 pytestmark = pytest.mark.usefixtures("watchdog")
-
-
-def by_name(dtype: DType) -> str:
-    return dtype.name
 
 
 def compare(impl: Any, work: dict[str, Callable[[], Any]]) -> None:
@@ -41,13 +44,13 @@ def test_fills_of_normal_and_subnormal_values(impl: Any) -> None:
 
 
 @clause("TEAM-BULK-1", "BRIDGE-ARRAY-4", "BRIDGE-SAT-1", "BRIDGE-SINGLE-1")
-@pytest.mark.parametrize("source", SCALARS, ids=by_name)
+@pytest.mark.parametrize("source", SCALARS, ids=lambda d: d.name)
 def test_casts_under_each_switch(impl: Any, source: DType) -> None:
     compare(impl, cast_calls(impl, source))
 
 
 @clause("TEAM-BULK-1", "BLOCK-CHUNK-1", "BLOCK-FIGURES-1")
-@pytest.mark.parametrize("dtype", FORMATS, ids=by_name)
+@pytest.mark.parametrize("dtype", FORMATS, ids=lambda d: d.name)
 def test_blocks_with_each_option(impl: Any, dtype: DType) -> None:
     compare(impl, block_calls(impl, dtype))
 
@@ -55,7 +58,7 @@ def test_blocks_with_each_option(impl: Any, dtype: DType) -> None:
 @clause(
     "TEAM-BULK-1", "CONTEXT-OP-1", "CONTEXT-SUM-1", "CONTEXT-CAST-1", "TENSOR-COPY-1", "TENSOR-COPY-2", "TENSOR-FILL-1"
 )
-@pytest.mark.parametrize("dtype", SCALARS, ids=by_name)
+@pytest.mark.parametrize("dtype", SCALARS, ids=lambda d: d.name)
 def test_raw_tensors(impl: Any, dtype: DType) -> None:
     with raw_calls(impl, dtype) as work:
         compare(impl, work)
@@ -68,7 +71,7 @@ def test_what_no_cache_holds(impl: Any) -> None:
 
 
 @clause("TEAM-BULK-1", "POLICY-SAME-1")
-@pytest.mark.parametrize("dtype", [*REAL, DType.u8, DType.i16, DType.i32, DType.i64], ids=by_name)
+@pytest.mark.parametrize("dtype", TAGGED, ids=lambda d: d.name)
 def test_tensors_with_tags(impl: Any, dtype: DType) -> None:
     with tagged_calls(impl, dtype) as work:
         compare(impl, work)
@@ -81,14 +84,14 @@ def test_constructors(impl: Any) -> None:
 
 
 @clause("TEAM-BULK-1", "POLICY-TO-1", "POLICY-ROWS-1", "BLOCK-CHUNK-1")
-@pytest.mark.parametrize("dtype", [DType.q4_0, DType.q8_0, DType.q4_k], ids=by_name)
+@pytest.mark.parametrize("dtype", SOME_FORMATS, ids=lambda d: d.name)
 def test_tensors_of_blocks(impl: Any, dtype: DType) -> None:
     with rows_of_blocks_calls(impl, dtype) as work:
         compare(impl, work)
 
 
 @clause("TEAM-BULK-1", "AUTOGRAD-VJP-1", "AUTOGRAD-VJP-5")
-@pytest.mark.parametrize("dtype", [DType.f16, DType.bf16, DType.f32], ids=by_name)
+@pytest.mark.parametrize("dtype", DIFFERENTIABLE, ids=lambda d: d.name)
 def test_gradients(impl: Any, dtype: DType) -> None:
     with gradient_calls(impl, dtype) as work:
         compare(impl, work)

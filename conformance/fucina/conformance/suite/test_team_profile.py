@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from typing import Any
 
 import pytest
 
 from fucina.conformance import clause
 from fucina.conformance.suite.profiles import Participant, dispatches
+from fucina.conformance.suite.team_programs import forks
 from fucina.conformance.suite.teams import program
 
 START = """
@@ -83,8 +83,8 @@ def test_another_value_is_none(impl: Any, value: str | None) -> None:
     assert program(impl, text, variables={"FUCINA_POOL_PROFILE": value}) == ""
 
 
+@forks
 @clause("TEAM-PROFILE-1", "TEAM-FORK-2")
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
 @pytest.mark.parametrize("lost", [True, False], ids=["a task is lost", "nothing is lost"])
 def test_a_dispatch_that_forked_is_told_by_the_parent(impl: Any, lost: bool) -> None:
     text = (

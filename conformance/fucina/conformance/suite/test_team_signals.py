@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-import os
 from typing import Any
 
 import pytest
 
 from fucina.conformance import clause
-from fucina.conformance.suite.team_programs import MEETING, forks
+from fucina.conformance.suite.team_programs import MEETING, forks, signals
 from fucina.conformance.suite.teams import program
 
 pytestmark = pytest.mark.usefixtures("watchdog")
 
 
+@signals
 @clause("TEAM-SIGNAL-1")
 def test_an_interrupt_is_raised_after_the_join(impl: Any) -> None:
-    if not hasattr(os, "fork"):
-        pytest.skip("signals of this system are other ones")
     text = (
         MEETING
         + """
@@ -56,7 +54,12 @@ print("ran")
     assert program(impl, text).strip() == "ran"
 
 
-INTERRUPTED = """
+@signals
+@clause("TEAM-SPAWN-1", "TEAM-SIGNAL-1", "TEAM-END-1")
+def test_an_interrupt_loses_no_single_task(impl: Any) -> None:
+    """Wherever it comes in ``spawn_wg`` or ``wait_and_work``, the group can be waited for and the pool be ended."""
+    text = """
+import time
 import signal
 kinds, armed, came = fucina.thread_mod, [], []
 class Stuck(BaseException): pass
@@ -69,7 +72,7 @@ def work(pool, group):  # a call: since Python 3.12 the jump of a loop lies outs
         pool.spawn_wg(group, int)
         pool.spawn_wg(group, int)
         pool.wait_and_work(group)
-end, rounds = time.monotonic() + seconds, 0
+end, rounds = time.monotonic() + 6.0, 0
 while time.monotonic() < end:
     rounds += 1
     group, pool = kinds.WaitGroup(), kinds.Pool(1 + rounds % 2)
@@ -97,23 +100,14 @@ while time.monotonic() < end:
     signal.setitimer(signal.ITIMER_REAL, 0)
 print("ran")
 """
-
-
-@clause("TEAM-SPAWN-1", "TEAM-SIGNAL-1", "TEAM-END-1")
-def test_an_interrupt_loses_no_single_task(impl: Any) -> None:
-    """Wherever it comes in ``spawn_wg`` or ``wait_and_work``, the group can be waited for and the pool be ended."""
-    if not hasattr(os, "fork"):
-        pytest.skip("signals of this system are other ones")
-    text = "import time\nseconds = 6.0\n" + INTERRUPTED
     assert program(impl, text).strip().startswith("ran")
 
 
+@signals
 @clause("TEAM-SIGNAL-1", "TEAM-JOIN-1")
 @pytest.mark.parametrize("kind", ["chunks", "chained", "worker"])
 def test_an_interrupt_while_the_caller_waits(impl: Any, kind: str) -> None:
     """It is raised after the join, and team and worker are as after any other dispatch."""
-    if not hasattr(os, "fork"):
-        pytest.skip("signals of this system are other ones")
     text = (
         MEETING
         + f"kind = {kind!r}\n"
