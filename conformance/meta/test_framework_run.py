@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -224,6 +225,28 @@ def test_a_reader_that_has_seen_enough(house: House) -> None:
     )
     ended = house.python("-c", program, *request)
     assert (ended.code, ended.err) == (1, "")
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="the machine has no disk that is always full")
+@pytest.mark.parametrize(
+    "request_",
+    [
+        ("--impl", "third", "--suite", "suite", "--filter", "RNG-AT-1", "--report", "out"),
+        ("--help",),
+        ("explain", "RNG-AT-1"),
+    ],
+    ids=["run", "help", "explain"],
+)
+def test_a_disk_that_is_full(house: House, request_: tuple[str, ...]) -> None:
+    assert house.check().code == 0
+    program = (
+        "import subprocess, sys\n"
+        "command = [sys.executable, '-m', 'fucina.conformance', *sys.argv[1:]]\n"
+        "sys.exit(subprocess.run(command, stdout=open('/dev/full', 'w')).returncode)\n"
+    )
+    ended = house.python("-c", program, *request_)
+    assert (ended.code, ended.err) == (2, "fucina.conformance: [Errno 28] No space left on device\n")
+    assert (house.folder / "out" / "report.json").is_file() == ("--report" in request_)
 
 
 def test_help_explains_itself(house: House) -> None:

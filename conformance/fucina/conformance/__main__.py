@@ -26,8 +26,25 @@ def _extra() -> str:
     return shlex.join(r.strip() for r, _, when in found if "conformance" in when) or " ".join(_NEEDED)
 
 
+def _run(arguments: Sequence[str]) -> int:
+    if arguments[:1] == ["explain"]:
+        from fucina.conformance.explain import main as explain
+
+        return explain(arguments[1:])
+    options = parser().parse_args(arguments)
+    from fucina.conformance.command import main as run  # needs pytest, hypothesis and rich
+
+    return run(options)
+
+
+def _silence() -> None:
+    """Let the interpreter flush into nothing at its end: what is left of the output has nowhere to go."""
+    if sys.stdout is not None:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
 def main(arguments: Sequence[str]) -> int:
-    """Run the command line and return its exit code: 0 conforming, 1 not, 2 the request makes no sense.
+    """Run the command line and return its exit code: 0 conforming, 1 not, 2 the request cannot be served.
 
     Parameters
     ----------
@@ -35,14 +52,11 @@ def main(arguments: Sequence[str]) -> int:
         What stands after ``python -m fucina.conformance``.
     """
     try:
-        if arguments[:1] == ["explain"]:
-            from fucina.conformance.explain import main as explain
-
-            return explain(arguments[1:])
-        options = parser().parse_args(arguments)
-        from fucina.conformance.command import main as run  # needs pytest, hypothesis and rich
-
-        return run(options)
+        try:
+            return _run(arguments)
+        finally:
+            if sys.stdout is not None:  # else closed by the caller
+                sys.stdout.flush()
     except UsageError as error:
         print(f"fucina.conformance: {error}", file=sys.stderr)
         return 2
@@ -52,8 +66,12 @@ def main(arguments: Sequence[str]) -> int:
         print(f"fucina.conformance needs {error.name}: python -m pip install {_extra()}", file=sys.stderr)
         return 2
     except BrokenPipeError:  # the output went into a pager or `head` that is gone
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _silence()
         return 1
+    except OSError as error:  # a disk that is full, most likely: 1 would be about the implementations
+        print(f"fucina.conformance: {error}", file=sys.stderr)
+        _silence()
+        return 2
 
 
 if __name__ == "__main__":

@@ -107,9 +107,12 @@ def main(options: argparse.Namespace) -> int:
     if run is None:
         print(f"fucina.conformance: pytest did not start (exit code {int(status)})", file=sys.stderr)
         return 1
-    terminal.show(run, console)
-    if options.report:
-        report.write(run, options.report)
+    try:
+        terminal.show(run, console)
+        console.file.flush()
+    finally:  # a pipe that is gone or a disk that is full does not take the report along
+        if options.report:
+            report.write(run, options.report)
     good = run.agrees and status == pytest.ExitCode.OK
     if run.agrees and not good:
         print(f"fucina.conformance: pytest ended with exit code {int(status)}", file=sys.stderr)

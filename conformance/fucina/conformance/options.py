@@ -34,7 +34,7 @@ Clauses of other chapters are listed as not claimed. Failures that you know abou
   reason = "uses the C library's log, which is not correctly rounded"
 
 exit code: 0 if every claimed clause has a test and every test agrees (or fails as expected), 1 if not, 2 if the request
-makes no sense (no such module, clause or level)."""
+makes no sense (no such module, clause or level) or the output cannot be written."""
 
 
 def parser() -> argparse.ArgumentParser:

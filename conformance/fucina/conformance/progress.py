@@ -99,6 +99,8 @@ class Lines(Listener):
             self._console.file.flush()
         except (SystemExit, BrokenPipeError):  # rich makes the first of the second; `head` has seen enough
             pytest.exit("nobody reads the output any more", returncode=1)
+        except OSError as error:
+            pytest.exit(f"the output cannot be written: {error}", returncode=1)
 
 
 def progress_for(console: Console) -> Listener:

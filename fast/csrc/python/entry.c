@@ -1,12 +1,11 @@
 /*
  * fucina.fast._entry: the short way from Python into the core for calls with plain arguments.
  *
- * A function of this module takes the call when every argument is of the plainest kind: exact ints, floats, numpy arrays
- * proper or memoryviews that are writable, aligned, C-contiguous and of the right format.  Anything else, an error included,
+ * A function of this module takes the call when every argument is plain (python/plain.h).  Anything else, an error included,
  * goes to the function of the same name in the Python layer, which does the complete check and knows the words; so this file
- * never raises an exception of its own and both ways lead to the same kernels.  bits_of() and of_bits() take a Python float
- * apart and together, cast_bits() casts one pattern.  Stable ABI; the Python layer calls configure() once and bind() once
- * per function.
+ * never raises an exception of its own and both ways lead to the same kernels.  Here are the streams and the casts; block
+ * formats are in python/block_calls.c, teams in python/teams.c.  bits_of() and of_bits() take a Python float apart and
+ * together, cast_bits() casts one pattern.  Stable ABI; the Python layer calls configure() once and bind() once per function.
  */
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
@@ -14,82 +13,17 @@
 #include "core/dtype.h"
 #include "core/fault.h"
 #include "fucina.h"
+#include "python/block_calls.h"
 #include "python/pass_on.h"
+#include "python/plain.h"
 #include "python/teams.h"
 #include <stdlib.h>
 #include <string.h>
 
 enum { RELEASE = 2048 }; /* elements from which on the GIL is released around a kernel */
 
-static PyObject *array_type;                  /* numpy.ndarray */
-static PyObject *make_empty;                  /* numpy.empty */
-static PyObject *members[FC_SCALAR_DTYPES];   /* DType.bool, DType.u8, ... */
-static PyObject *storages[FC_SCALAR_DTYPES];  /* their numpy dtypes */
+static PyObject *members[FC_SCALAR_DTYPES]; /* DType.bool, DType.u8, ... */
 static PyObject *name_out, *name_saturate, *name_single_rounding;
-
-/* the buffer formats of each dtype's storage form, and its size */
-static const struct {
-    const char *codes;
-    Py_ssize_t size;
-} formats[FC_SCALAR_DTYPES] = {
-    [FC_bool] = {"?", 1}, [FC_u8] = {"B", 1},   [FC_u16] = {"H", 2},  [FC_i8] = {"b", 1},      [FC_i16] = {"h", 2},
-    [FC_i32] = {"il", 4}, [FC_i64] = {"lq", 8}, [FC_f16] = {"e", 2},  [FC_bf16] = {"H", 2},    [FC_f32] = {"f", 4},
-    [FC_f64] = {"d", 8},  [FC_f8_e4m3] = {"B", 1}, [FC_f8_e5m2] = {"B", 1},
-};
-
-/* Take the buffer of a numpy array proper, or a memoryview, with elements of the dtype; 0, without an exception set, when it
-   is not plain. */
-static int take(PyObject *object, int dtype, int writing, Py_buffer *buffer) {
-    if ((PyObject *)Py_TYPE(object) != array_type && !PyMemoryView_Check(object)) return 0;
-    /* PyBUF_WRITABLE is not asked for: numpy may warn then; the flag in the buffer tells */
-    if (PyObject_GetBuffer(object, buffer, PyBUF_CONTIG_RO | PyBUF_FORMAT) != 0) {
-        PyErr_Clear();
-        return 0;
-    }
-    const Py_ssize_t size = formats[dtype].size;
-    const char *format = buffer->format;
-    if (format && format[0] && !format[1] && strchr(formats[dtype].codes, format[0]) && buffer->itemsize == size &&
-        (!writing || ((!buffer->readonly || FC_PLANTED(ENTRY_READ_ONLY_OUT)) &&
-                      ((uintptr_t)buffer->buf % (size_t)size == 0 || FC_PLANTED(ENTRY_UNALIGNED_OUT)))))
-        return 1;
-    PyBuffer_Release(buffer);
-    return 0;
-}
-
-static int take_u64(PyObject *object, uint64_t *value) {
-    if (!FC_PLANT(ENTRY_BOOL_SEED, PyLong_CheckExact(object), PyLong_Check(object))) return 0;
-    *value = PyLong_AsUnsignedLongLong(object);
-    if (*value == UINT64_MAX && PyErr_Occurred()) {
-        PyErr_Clear();
-        return 0;
-    }
-    return 1;
-}
-
-static int take_i64(PyObject *object, int64_t *value) {
-    if (!PyLong_CheckExact(object)) return 0;
-    *value = PyLong_AsLongLong(object);
-    if (*value == -1 && PyErr_Occurred()) {
-        PyErr_Clear();
-        return 0;
-    }
-    return 1;
-}
-
-/* no arithmetic: a float hands out its double, Python rounds an int in integers (NUM-ENV-2) */
-static int take_double(PyObject *object, double *value) {
-    if (PyFloat_CheckExact(object)) {
-        *value = PyFloat_AsDouble(object);
-        return 1;
-    }
-    if (!PyLong_CheckExact(object)) return 0;
-    *value = PyLong_AsDouble(object);
-    if (*value == -1.0 && PyErr_Occurred()) {
-        PyErr_Clear();
-        return 0;
-    }
-    return 1;
-}
 
 struct call {
     uint64_t u[3];
@@ -113,21 +47,21 @@ static int take_call(const char *pattern, PyObject *const *args, Py_ssize_t narg
     for (; *pattern; pattern++, args++) {
         switch (*pattern) {
         case 'u':
-            if (!take_u64(*args, u++)) return 0;
+            if (!plain_u64(*args, u++)) return 0;
             break;
         case 'i':
-            if (!take_i64(*args, i++)) return 0;
+            if (!plain_i64(*args, i++)) return 0;
             break;
         case 'd':
-            if (!take_double(*args, d++)) return 0;
+            if (!plain_double(*args, d++)) return 0;
             break;
         default:
             dtype = *pattern == 'f' ? FC_f32 : *pattern == 'q' ? FC_i64 : FC_bool;
             out = *args;
         }
     }
-    if (!take(out, dtype, 1, &call->out)) return 0;
-    call->n = (size_t)(call->out.len / formats[dtype].size);
+    if (!plain_take(out, dtype, 1, &call->out)) return 0;
+    call->n = (size_t)(call->out.len / call->out.itemsize);
     return 1;
 }
 
@@ -166,6 +100,9 @@ enum {
 #define X(name, pattern, condition, kernel) FILL_##name,
     FC_FILLS(X)
 #undef X
+#define X(name) FUNCTION_##name,
+    FC_BLOCK_CALLS(X)
+#undef X
     FUNCTION_at,
     FUNCTION_cast_array,
     FUNCTIONS
@@ -192,10 +129,19 @@ static PyObject *python_layer[FUNCTIONS]; /* the complete functions */
 FC_FILLS(X)
 #undef X
 
+#define X(name)                                                                                                             \
+    static PyObject *entry_##name(PyObject *module, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames) {           \
+        PyObject *result = plain_##name(args, nargs, kwnames);                                                              \
+        (void)module;                                                                                                       \
+        return result ? result : pass_on(python_layer[FUNCTION_##name], args, nargs, kwnames);                              \
+    }
+FC_BLOCK_CALLS(X)
+#undef X
+
 static PyObject *entry_at(PyObject *module, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames) {
     uint64_t seed, i;
     (void)module;
-    if (nargs == 2 && !kwnames && take_u64(args[0], &seed) && take_u64(args[1], &i))
+    if (nargs == 2 && !kwnames && plain_u64(args[0], &seed) && plain_u64(args[1], &i))
         return PyLong_FromUnsignedLongLong(fc_at(seed, i));
     return pass_on(python_layer[FUNCTION_at], args, nargs, kwnames);
 }
@@ -224,21 +170,6 @@ static int take_keywords(PyObject *const *values, PyObject *kwnames, PyObject **
     return 1;
 }
 
-/* A new array of the shape of a buffer. */
-static PyObject *empty_like(const Py_buffer *buffer, int dtype) {
-    PyObject *made = NULL, *shape = buffer->ndim == 1 ? PyLong_FromSsize_t(buffer->shape[0]) : PyTuple_New(buffer->ndim);
-    if (!shape) return NULL;
-    for (int k = 0; buffer->ndim != 1 && k < buffer->ndim; k++) {
-        PyObject *length = PyLong_FromSsize_t(buffer->shape[k]);
-        if (!length) goto end;
-        PyTuple_SetItem(shape, k, length);
-    }
-    made = PyObject_CallFunctionObjArgs(make_empty, shape, storages[dtype], NULL);
-end:
-    Py_DECREF(shape);
-    return made;
-}
-
 static PyObject *entry_cast_array(PyObject *module, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames) {
     PyObject *out = NULL, *result = NULL;
     Py_buffer source, target;
@@ -246,22 +177,20 @@ static PyObject *entry_cast_array(PyObject *module, PyObject *const *args, Py_ss
     (void)module;
     if (nargs != 3 || !take_keywords(args + 3, kwnames, &out, &mode)) goto python;
     const int from = scalar_index(args[0]), to = scalar_index(args[1]);
-    if (from == FC_SCALAR_DTYPES || to == FC_SCALAR_DTYPES || !take(args[2], from, 0, &source)) goto python;
+    if (from == FC_SCALAR_DTYPES || to == FC_SCALAR_DTYPES || !plain_take(args[2], from, 0, &source)) goto python;
     if (out) {
         Py_INCREF(out);
     } else {
-        out = empty_like(&source, to);
+        const int dims = source.ndim;
+        out = plain_new(source.shape, dims ? dims - 1 : 0, dims ? source.shape[dims - 1] : -1, plain_storages[to]);
         if (!out) {
-            PyErr_Clear();
             PyBuffer_Release(&source);
             goto python;
         }
     }
-    if ((PyObject *)Py_TYPE(out) == array_type && take(out, to, 1, &target)) {
-        const size_t n = (size_t)(source.len / formats[from].size);
-        const uintptr_t a = (uintptr_t)source.buf, b = (uintptr_t)target.buf;
-        const int apart = a + (size_t)source.len <= b || b + (size_t)target.len <= a || n == 0;
-        if ((apart || FC_PLANTED(ENTRY_OVERLAP)) && (size_t)(target.len / formats[to].size) == n) {
+    if (plain_is_array(out) && plain_take(out, to, 1, &target)) {
+        const size_t n = (size_t)(source.len / source.itemsize);
+        if ((plain_apart(&source, &target) || FC_PLANTED(ENTRY_OVERLAP)) && (size_t)(target.len / target.itemsize) == n) {
             PyThreadState *state = n >= RELEASE ? PyEval_SaveThread() : NULL;
             const fc_status status = fc_cast(from, to, mode, source.buf, target.buf, n);
             if (state) PyEval_RestoreThread(state);
@@ -280,6 +209,9 @@ static PyMethodDef functions[FUNCTIONS] = {
 #define X(name, pattern, condition, kernel) \
     {#name, (PyCFunction)(void (*)(void))entry_##name, METH_FASTCALL | METH_KEYWORDS, NULL},
     FC_FILLS(X)
+#undef X
+#define X(name) {#name, (PyCFunction)(void (*)(void))entry_##name, METH_FASTCALL | METH_KEYWORDS, NULL},
+    FC_BLOCK_CALLS(X)
 #undef X
     {"at", (PyCFunction)(void (*)(void))entry_at, METH_FASTCALL | METH_KEYWORDS, NULL},
     {"cast_array", (PyCFunction)(void (*)(void))entry_cast_array, METH_FASTCALL | METH_KEYWORDS, NULL},
@@ -309,18 +241,12 @@ static PyObject *configure(PyObject *module, PyObject *args) {
     PyObject *ndarray, *empty, *dtypes, *numpy_dtypes;
     (void)module;
     if (!PyArg_ParseTuple(args, "OOO!O!", &ndarray, &empty, &PyTuple_Type, &dtypes, &PyTuple_Type, &numpy_dtypes)) return NULL;
-    if (PyTuple_Size(dtypes) != FC_SCALAR_DTYPES || PyTuple_Size(numpy_dtypes) != FC_SCALAR_DTYPES) {
+    if (PyTuple_Size(dtypes) != FC_SCALAR_DTYPES) {
         PyErr_SetString(PyExc_ValueError, "13 scalar dtypes are expected");
         return NULL;
     }
-    Py_INCREF(ndarray);
-    Py_INCREF(empty);
-    array_type = ndarray;
-    make_empty = empty;
-    for (int k = 0; k < FC_SCALAR_DTYPES; k++) {
-        Py_INCREF(members[k] = PyTuple_GetItem(dtypes, k));
-        Py_INCREF(storages[k] = PyTuple_GetItem(numpy_dtypes, k));
-    }
+    if (plain_configure(ndarray, empty, numpy_dtypes)) return NULL;
+    for (int k = 0; k < FC_SCALAR_DTYPES; k++) Py_INCREF(members[k] = PyTuple_GetItem(dtypes, k));
     Py_RETURN_NONE;
 }
 
@@ -352,8 +278,8 @@ static PyObject *cast_bits(PyObject *module, PyObject *const *args, Py_ssize_t n
     int64_t source, target, mode;
     uint64_t bits, result;
     (void)module;
-    if (nargs == 4 && take_i64(args[0], &source) && take_i64(args[1], &target) && take_i64(args[2], &mode) &&
-        take_u64(args[3], &bits) && fc_cast_bits((int)source, (int)target, (uint32_t)mode, bits, &result) == FC_OK)
+    if (nargs == 4 && plain_i64(args[0], &source) && plain_i64(args[1], &target) && plain_i64(args[2], &mode) &&
+        plain_u64(args[3], &bits) && fc_cast_bits((int)source, (int)target, (uint32_t)mode, bits, &result) == FC_OK)
         return PyLong_FromUnsignedLongLong(result);
     PyErr_SetString(PyExc_ValueError, "cast_bits(source index, target index, mode, pattern)");
     return NULL;
@@ -365,6 +291,7 @@ static PyMethodDef methods[] = {
     {"of_bits", of_bits, METH_O, NULL},
     {"bind", bind, METH_VARARGS, NULL},
     {"configure", configure, METH_VARARGS, NULL},
+    {"configure_blocks", block_calls_configure, METH_VARARGS, NULL},
     {NULL, NULL, 0, NULL},
 };
 static struct PyModuleDef definition = {PyModuleDef_HEAD_INIT, "_entry", NULL, -1, methods, NULL, NULL, NULL, NULL};

@@ -23,6 +23,7 @@ __all__ = [
     "SCALARS",
     "accelerated",
     "bits_of",
+    "blocks_known",
     "cast_bits",
     "chain_enqueue",
     "of_bits",
@@ -52,6 +53,12 @@ team_begin, team_finish = _entry.team_begin, _entry.team_finish
 team_drop, team_within = _entry.team_drop, _entry.team_within
 atexit.register(_entry.team_ending)
 _entry.configure(np.ndarray, np.empty, SCALARS, tuple(np.dtype(str(GEOMETRY[dtype].format)) for dtype in SCALARS))
+
+
+def blocks_known(storage: Callable[[DType], object], may_reject: frozenset[DType]) -> None:
+    """Tell ``_entry`` the block dtypes: their structs, and those whose encoder may reject a block of finite numbers."""
+    formats = tuple(dtype for dtype in DType if GEOMETRY[dtype].format is None)
+    _entry.configure_blocks(formats, tuple(map(storage, formats)), tuple(dtype in may_reject for dtype in formats))
 
 
 def accelerated(function: Function) -> Function:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fucina.fast import _block_arguments as arguments
+from fucina.fast._accelerate import accelerated, blocks_known
 from fucina.fast._block_buffers import (
     Blocks,
     block_dtype,
@@ -105,8 +106,10 @@ _MAY_REJECT = frozenset(
     {DType.iq1_s, DType.iq1_m, DType.iq2_xxs, DType.iq2_xs, DType.iq2_s, DType.iq3_xxs, DType.iq3_s}
 )
 """The formats whose encoder has no answer for some finite blocks."""
+blocks_known(storage, _MAY_REJECT)
 
 
+@accelerated
 def dequantize(dtype: DType, blocks: Buffer, *, out: Buffer | None = None) -> npt.NDArray[np.float32]:
     """Decode blocks to f32.
 
@@ -154,6 +157,7 @@ def dequantize(dtype: DType, blocks: Buffer, *, out: Buffer | None = None) -> np
     return result
 
 
+@accelerated
 def quantize(
     dtype: DType,
     values: Buffer,
@@ -261,6 +265,7 @@ def _encode(dtype: DType, given: Blocks, target: Memory, options: CData) -> None
         )
 
 
+@accelerated
 def dequantize_rows(
     dtype: DType, blocks: Buffer, row_len: int, indices: Buffer | Sequence[int], *, out: Buffer | None = None
 ) -> npt.NDArray[np.float32]:
