@@ -27,6 +27,11 @@ class Other(np.ndarray[Any, Any]):
     """An array that is not plain."""
 
 
+def same(array: Any) -> Any:
+    """Return it."""
+    return array
+
+
 def other(array: Any) -> Any:
     """Return the same memory as something that is not plain."""
     return array.view(Other) if isinstance(array, np.ndarray) else array
@@ -49,7 +54,7 @@ def values_of(shape: tuple[int, ...], seed: int) -> np.ndarray[Any, np.dtype[np.
     return np.random.default_rng(seed).standard_normal(shape, np.float32)
 
 
-def in_memory(array: np.ndarray[Any, Any], how: str) -> Any:
+def in_memory(array: Any, how: str) -> Any:
     """Return an array's elements held in some way, some of which are refused."""
     if how == "misaligned":
         room = np.zeros(array.nbytes + 1, np.uint8)
@@ -91,7 +96,7 @@ def test_decoding(
         blocks = whole.reshape(*shape[:-1], shape[-1] * form.itemsize)
     count = blocks.nbytes // form.itemsize * fast.dtype.block_size(dtype)
     made: list[Any] = []
-    for turn in (lambda x: x, other):
+    for turn in (same, other):
         source = in_memory(blocks, how)
         source = source if isinstance(source, memoryview) else turn(source)
         target = None if out is None else in_memory(np.full(max(count + more, 0), 7, np.float32), out)
@@ -115,7 +120,7 @@ def test_encoding(
     count = max(values.size // size + data.draw(st.integers(-1, 1)), 0)
     room = np.full(count * form.itemsize, 7, np.uint8)
     made: list[Any] = []
-    for turn in (lambda x: x, other):
+    for turn in (same, other):
         source = in_memory(values, how)
         source = source if isinstance(source, memoryview) else turn(source)
         target = None if out is None else in_memory(room.view(form) if packed else room, out)
@@ -143,7 +148,7 @@ def test_rows(
     if indices.ndim == 1:
         ways += [indices.tolist(), tuple(indices.tolist()), [np.int64(i) for i in indices.tolist()]]
     for given_indices in ways:
-        for turn in (lambda x: x, other):
+        for turn in (same, other):
             made.append(outcome(lambda: fast.quant.dequantize_rows(dtype, turn(blocks), asked, given_indices)))  # noqa: B023
     assert len({*made[:4], *(one if indices.size else made[0] for one in made[4:])}) == 1
 

@@ -31,8 +31,8 @@ environment variables:
   FUCINA_SPIN_BUDGET   how long an idle worker spins before it sleeps
   FUCINA_POOL_PROFILE  1: after each dispatch of a team, a line on stderr for what each of its threads did in it
 
-exit code: 0; 1 if the float environment of a fresh process is not the default one; 2 if the request makes no sense or the
-output cannot be written"""
+exit code: 0; 1 if the float environment of a fresh process is not the default one; 2 if the request makes no sense
+or the output cannot be written"""
 
 
 _COUNTS = {

@@ -1,4 +1,7 @@
-"""The hand-written module beside ``_native`` in the same shared object (csrc/python/entry.c, block_calls.c, teams.c)."""
+"""The hand-written module beside ``_native`` in the same shared object.
+
+Sources: ``csrc/python/entry.c``, ``block_calls.c``, ``teams.c``.
+"""
 
 from collections.abc import Callable
 from typing import Any
