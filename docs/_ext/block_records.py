@@ -18,10 +18,6 @@ class BlockSpeed(Speed):
 
     file = "bench_blocks.json"
 
-    def _facts(self, data: Any) -> str:
-        quick = " A short run on a busy machine, with an eighth of the values." if data["quick"] else ""
-        return super()._facts(data) + quick
-
     def run(self) -> list[nodes.Node]:
         """Return the table, and before the first part the facts about all."""
         found = super().run()
@@ -44,7 +40,7 @@ class BlockSpeed(Speed):
             return next((c["ns_per_item"] for c in row["contestants"] if c["label"].startswith(start)), None)
 
         def figure(ns: float | None) -> str:
-            return "" if ns is None else f"{ns * row['n'] / 1000:.1f}" if few else f"{4 / ns:.3g}"
+            return "" if ns is None else f"{ns * row['n'] / 1000:.3g}" if few else f"{4 / ns:.3g}"
 
         ours = find("fucina")
         cells: list[Cell] = [row["name"] if few else row["name"].split()[1], figure(ours)]
