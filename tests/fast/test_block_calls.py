@@ -7,7 +7,7 @@ layer, which does the complete check.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 import fucina.fast as fast
 from fucina.fast import DType
-from fucina.spec.errors import FucinaError
+from fucina.spec.errors import FucinaError, OutOfMemory
 
 FORMATS = [dtype for dtype in DType if fast.dtype.kind(dtype) is fast.DTypeKind.block_quantized]
 INTEGERS = [np.int8, np.uint8, np.int32, np.int64, np.uint64]
@@ -42,7 +42,7 @@ def outcome(call: Callable[[], Any]) -> tuple[Any, ...]:
     try:
         made = call()
     except FucinaError as error:
-        return type(error), error.clause
+        return type(error), error.clause, str(error)
     return made.dtype, made.shape, made.tobytes()
 
 
@@ -183,6 +183,32 @@ def test_an_output_over_the_input_is_refused(dtype: DType) -> None:
     with pytest.raises(FucinaError, match="must not share memory"):
         fast.quant.dequantize_rows(dtype, blocks.copy(), size, indices, out=values)
     assert not room.any()
+
+
+class Endless(Sequence[int]):
+    """More indices than there is memory for."""
+
+    def __len__(self) -> int:
+        return 1 << 60
+
+    def __getitem__(self, place: Any) -> Any:
+        if place == 3:
+            raise MemoryError
+        return 0
+
+
+def test_no_memory_for_the_indices_is_said_in_our_words() -> None:
+    with pytest.raises(OutOfMemory, match="no memory for more than 3 indices"):
+        fast.quant.dequantize_rows(DType.q4_0, bytes(18), 32, Endless())
+
+
+def test_many_values_are_encoded_and_refused_as_few_are() -> None:
+    """The short way leaves them to the Python layer."""
+    values = values_of((1 << 15, 64), 3)
+    assert np.array_equal(fast.quant.quantize(DType.q8_0, values)[-1:], fast.quant.quantize(DType.q8_0, values[-1:]))
+    values[-1, -1] = np.nan
+    with pytest.raises(FucinaError, match=r"values\[32767, 63\] = nan"):
+        fast.quant.quantize(DType.q8_0, values)
 
 
 def test_references_are_kept() -> None:

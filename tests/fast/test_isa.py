@@ -161,3 +161,13 @@ def test_command_line_in_another_float_environment() -> None:
         said = dict(__main__.lines(facts))["this thread's floats"]
     assert not facts["float_environment"]["default"]
     assert said.startswith("NOT THE DEFAULT: rounding upward, ")
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no device that is full")
+@pytest.mark.parametrize("words", [(), ("--json",), ("--help",), ("fpenv", "check", "--help")], ids=" ".join)
+def test_output_that_cannot_be_written(words: tuple[str, ...]) -> None:
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "fucina.fast", *words], stdout=full, stderr=subprocess.PIPE, text=True, check=False
+        )
+    assert (done.returncode, done.stderr) == (2, "python -m fucina.fast: [Errno 28] No space left on device\n")

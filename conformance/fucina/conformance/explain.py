@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import re
 import textwrap
 from collections.abc import Iterator, Sequence
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from fucina.conformance import index
 from fucina.conformance.errors import UsageError, suggestion
+from fucina.conformance.options import Parser
 from fucina.spec import clauses as specification
 
 if TYPE_CHECKING:
@@ -96,7 +96,7 @@ def _lines(clause: Clause, entry: index.Entry | None) -> Iterator[str]:
 
 def main(arguments: Sequence[str]) -> int:
     """Run the subcommand and return its exit code."""
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog="python -m fucina.conformance explain",
         description="Print a clause of the specification: its text, the functions of the reference and of the C core "
         "that implement it, the tests and vectors that check it, the faults planted to see whether the tests notice.",

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
+from typing import Any
 
-__all__ = ["parser"]
+__all__ = ["Parser", "parser"]
 
 _SUITE = Path(__file__).parent / "suite"
 
@@ -37,9 +38,17 @@ exit code: 0 if every claimed clause has a test and every test agrees (or fails 
 makes no sense (no such module, clause or level) or the output cannot be written."""
 
 
+class Parser(argparse.ArgumentParser):
+    """A parser whose help, if it cannot be written, is an error: argparse's own passes over a disk that is full."""
+
+    def print_help(self, file: Any = None) -> None:
+        """Print the help."""
+        print(self.format_help(), end="", file=file, flush=True)
+
+
 def parser() -> argparse.ArgumentParser:
     """Return the parser of the command line."""
-    made = argparse.ArgumentParser(
+    made = Parser(
         prog="python -m fucina.conformance",
         description=_DESCRIPTION,
         epilog=_EPILOG,

@@ -12,7 +12,8 @@
 enum {
     FORMATS = FC_DTYPES - FC_SCALAR_DTYPES,
     RELEASE_DECODING = 2048, /* values from which on the GIL is released around a kernel */
-    RELEASE_ENCODING = 256
+    RELEASE_ENCODING = 256,
+    MOST_ENCODED = 1 << 20 /* values: beyond, Python costs nothing beside the kernel, which would run twice for an error's words */
 };
 
 static struct {
@@ -163,7 +164,7 @@ PyObject *plain_quantize(PyObject *const *args, Py_ssize_t nargs, PyObject *kwna
     const Py_ssize_t last = values.ndim > 0 && values.len > 0 ? values.shape[values.ndim - 1] : 0;
     const size_t elements = formats[k].elements, n = (size_t)values.len / sizeof(float) / elements;
     const int is_new = !out;
-    if (last > 0 && (size_t)last % elements == 0) {
+    if (last > 0 && (size_t)last % elements == 0 && n * elements <= MOST_ENCODED) {
         const size_t columns = (size_t)last / elements;
         result = given_or_new(out, values.shape, values.ndim - 1, (Py_ssize_t)columns, formats[k].form);
         if (result && take_target(result, k, n, &target)) {

@@ -16,6 +16,7 @@ import numpy as np
 import fucina.fast
 from fucina.fast._fpenv_state import DEFAULT, sentence, state
 from fucina.fast._native import ffi, lib
+from fucina.fast._parser import Parser
 
 _DESCRIPTION = "Tell what this installation of fucina is and what it sees of the machine."
 
@@ -126,7 +127,7 @@ def main(arguments: list[str] | None = None) -> int:
         from fucina.fast import _fpenv_check
 
         return _fpenv_check.main(given[1:])
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog="python -m fucina.fast",
         usage="python -m fucina.fast [-h] [--json]\n       python -m fucina.fast fpenv check [-h] ...",
         description=_DESCRIPTION,

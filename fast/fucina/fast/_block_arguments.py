@@ -119,13 +119,7 @@ def row_indices(indices: Any, rows: int) -> tuple[npt.NDArray[np.uint64], npt.ND
     Clauses: BLOCK-ROWS-1, BLOCK-ROWS-2
     """
     if isinstance(indices, Sequence) and not isinstance(indices, str | bytes | bytearray | memoryview):
-        numbers = []
-        for i, index in enumerate(indices):
-            number = whole(f"indices[{i}]", index, "BLOCK-ROWS-2")
-            if not 0 <= number < rows:
-                raise _out_of_bounds(rows, str(i), number)
-            numbers.append(number)
-        words = np.array(numbers, np.uint64)
+        words = _listed(indices, rows)
         return words, words
     view = buffer_of("indices", indices, None, "BLOCK-ROWS-2")
     try:
@@ -141,6 +135,23 @@ def row_indices(indices: Any, rows: int) -> tuple[npt.NDArray[np.uint64], npt.ND
         return _checked(held, rows), held
     except MemoryError as refusal:  # a broadcast array is larger than its memory
         raise OutOfMemory(f"no memory for a copy of {held.size} indices ({refusal})", clause="BLOCK-ROWS-1") from None
+
+
+def _listed(indices: Sequence[Any], rows: int) -> npt.NDArray[np.uint64]:
+    """Return indices of a sequence as words, each below the number of rows.
+
+    Clauses: BLOCK-ROWS-2
+    """
+    numbers = []
+    try:
+        for i, index in enumerate(indices):
+            number = whole(f"indices[{i}]", index, "BLOCK-ROWS-2")
+            if not 0 <= number < rows:
+                raise _out_of_bounds(rows, str(i), number)
+            numbers.append(number)
+        return np.array(numbers, np.uint64)
+    except MemoryError:
+        raise OutOfMemory(f"no memory for more than {len(numbers)} indices", clause="BLOCK-ROWS-1") from None
 
 
 def _checked(indices: npt.NDArray[Any], rows: int) -> npt.NDArray[np.uint64]:

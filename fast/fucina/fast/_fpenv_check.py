@@ -7,7 +7,6 @@ ends.
 
 from __future__ import annotations
 
-import argparse
 import builtins
 import contextlib
 import importlib
@@ -27,6 +26,7 @@ from fucina.fast._apart import Log, apart
 from fucina.fast._fpenv_state import DEFAULT, state
 from fucina.fast._fpenv_story import SAME, Story, report
 from fucina.fast._fpenv_watch import Watch
+from fucina.fast._parser import Parser
 
 __all__ = ["main"]
 
@@ -128,7 +128,7 @@ def _folder() -> str:
 
 def main(arguments: Sequence[str]) -> int:
     """Run ``fpenv check``; return 0 where nothing changed, 1 where something did, 2 where it could not be told."""
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog="python -m fucina.fast fpenv",
         description="Import modules one by one, or run a script, and say which of them changed the floating-point "
         "environment: rounding, flush-to-zero, denormals-are-zero, trap masks.  The importing thread is watched, no "

@@ -108,15 +108,18 @@ def _checked(values: Iterable[object], shape: tuple[int, ...] | None, rows: int)
 
     Notes
     -----
-    Clauses: BLOCK-ROWS-2
+    Clauses: BLOCK-ROWS-1, BLOCK-ROWS-2
     """
-    found = []
-    for position, value in enumerate(values):
-        name = f"indices[{position if shape is None else place(position, shape)}]"
-        index = whole(name, value, "BLOCK-ROWS-2")
-        if not 0 <= index < rows:
-            raise IndexOutOfBounds(f"{name} must be in [0, {rows}), got {shown(index)}", clause="BLOCK-ROWS-2")
-        found.append(index)
+    found: list[int] = []
+    try:
+        for position, value in enumerate(values):
+            name = f"indices[{position if shape is None else place(position, shape)}]"
+            index = whole(name, value, "BLOCK-ROWS-2")
+            if not 0 <= index < rows:
+                raise IndexOutOfBounds(f"{name} must be in [0, {rows}), got {shown(index)}", clause="BLOCK-ROWS-2")
+            found.append(index)
+    except MemoryError:
+        raise OutOfMemory(f"no memory for more than {len(found)} indices", clause="BLOCK-ROWS-1") from None
     return found
 
 
