@@ -59,14 +59,14 @@ static int take_out(PyObject *const *values, PyObject *kwnames, PyObject **out) 
     return *out == NULL || plain_is_array(*out);
 }
 
-/* An array that is an output holds an own reference from here on. */
+/* The array for the result, with a reference of ours: what was given, or a new one; NULL if there is none to be had. */
 static PyObject *given_or_new(PyObject *out, const Py_ssize_t *lengths, int dims, Py_ssize_t last, PyObject *numpy_dtype) {
     if (!out) return plain_new(lengths, dims, last, numpy_dtype);
     Py_INCREF(out);
     return out;
 }
 
-/* Whether an array's elements are the struct of the format, or bytes; `form` is what decides. */
+/* Whether an array's dtype is this very object; one that is equal takes the long way. */
 static int is_of(PyObject *array, PyObject *form) {
     PyObject *held = PyObject_GetAttr(array, name_dtype);
     Py_XDECREF(held); /* the array keeps it */
@@ -78,13 +78,8 @@ static int is_of(PyObject *array, PyObject *form) {
 static int take_blocks(PyObject *object, int k, Py_buffer *buffer, Py_ssize_t *columns) {
     const Py_ssize_t size = (Py_ssize_t)formats[k].bytes;
     const int is_struct = plain_is_array(object) && is_of(object, formats[k].form);
-    if (is_struct) {
-        if (!plain_take_any(object, 0, buffer)) return 0;
-    } else if (PyBytes_CheckExact(object)) {
-        if (!plain_take_any(object, 0, buffer)) return 0;
-    } else if (!plain_take(object, FC_u8, 0, buffer)) {
-        return 0;
-    }
+    const int taken = is_struct || PyBytes_CheckExact(object) ? plain_take_any(object, 0, buffer) : plain_take(object, FC_u8, 0, buffer);
+    if (!taken) return 0;
     if (buffer->ndim > 0 && buffer->len > 0) {
         const Py_ssize_t last = buffer->shape[buffer->ndim - 1];
         *columns = is_struct ? last : last / size;
@@ -107,7 +102,7 @@ static int apart(const Py_buffer *source, const Py_buffer *target) {
     return plain_apart(source, target) || FC_PLANTED(ENTRY_BLOCKS_OVERLAP);
 }
 
-/* The result of a call that is done or not: what was given or made for it has one reference too many, or none to give. */
+/* What a call returns: its result, or NULL if it was not done, and our reference goes. */
 static PyObject *ended(int done, PyObject *result) {
     if (done) return result;
     Py_XDECREF(result);
