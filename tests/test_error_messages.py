@@ -12,7 +12,7 @@ import copy
 import importlib
 import re
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -44,6 +44,18 @@ def frozen(n: int) -> Any:
 def tensor(impl: Any, shape: tuple[int, ...] = (2, 3)) -> Any:
     """Return a raw tensor."""
     return impl.internal.RawTensor.zeros(shape)
+
+
+class Endless(Sequence[int]):
+    """More indices than there is memory for."""
+
+    def __len__(self) -> int:
+        return 1 << 60
+
+    def __getitem__(self, place: Any) -> Any:
+        if place == 3:
+            raise MemoryError
+        return 0
 
 
 def within(impl: Any, use: Callable[[Any], object]) -> None:
@@ -255,6 +267,11 @@ ROWS = {
     ),
     "indices, too large": Row(
         lambda m: m.quant.dequantize_rows(DType.q4_0, Q, 32, [0, 5]), "BLOCK-ROWS-2", ("indices[1]", "5")
+    ),
+    "rows_beyond_memory": Row(
+        lambda m: m.quant.dequantize_rows(DType.q4_0, Q, 32, Endless()),
+        "BLOCK-ROWS-1",
+        ("no memory for more than 3 indices",),
     ),
     "row_length": Row(lambda m: m.quant.dequantize_rows(DType.q4_0, Q, 33, [0]), "BLOCK-ROWS-1", ("33", "32")),
     # -- the floating-point environment

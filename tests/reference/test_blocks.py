@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import random
 import struct
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -40,7 +39,6 @@ from fucina.spec.errors import (
     InvalidInteger,
     InvalidShape,
     NonFiniteValue,
-    OutOfMemory,
     OverlappingMemory,
     UnencodableBlock,
 )
@@ -347,20 +345,3 @@ def test_one_finding_per_field_and_kind() -> None:
 def test_a_block_without_an_encoding_is_no_error_of_the_contract_yet() -> None:
     with pytest.raises(Unencodable):
         CODECS[DType.iq2_xxs].encode([pattern(3e38)] * 256, PLAIN)
-
-
-class Endless(Sequence[int]):
-    """More indices than there is memory for."""
-
-    def __len__(self) -> int:
-        return 1 << 60
-
-    def __getitem__(self, place: Any) -> Any:
-        if place == 3:
-            raise MemoryError
-        return 0
-
-
-def test_no_memory_for_the_indices_is_said_in_our_words() -> None:
-    with pytest.raises(OutOfMemory, match="no memory for more than 3 indices"):
-        quant.dequantize_rows(DType.q4_0, bytes(18), 32, Endless())
