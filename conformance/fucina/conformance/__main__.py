@@ -52,11 +52,10 @@ def main(arguments: Sequence[str]) -> int:
         What stands after ``python -m fucina.conformance``.
     """
     try:
-        try:
-            return _run(arguments)
-        finally:
-            if sys.stdout is not None:  # else closed by the caller
-                sys.stdout.flush()
+        code = _run(arguments)
+        if sys.stdout is not None:  # else closed by the caller
+            sys.stdout.flush()
+        return code
     except UsageError as error:
         print(f"fucina.conformance: {error}", file=sys.stderr)
         return 2
