@@ -1,6 +1,7 @@
 /*
  * Block formats by the short way into the core: blocks as an array of the very struct of the format, or as bytes; no option
- * but `out`; indices of rows as an array of i64, or a list or tuple of ints.  The Python layer takes everything else, and what is empty.
+ * but `out`; indices of rows as an array of i64, or a list or tuple of ints.  The Python layer takes everything else, what is
+ * empty, and many values to encode.
  */
 #include "python/block_calls.h"
 #include "core/fault.h"
@@ -149,6 +150,17 @@ static int encode_into(int k, const Py_buffer *values, void *target, size_t n, c
     return done;
 }
 
+/* Encode taken values, in rows of so many blocks, into taken memory: an array of ours, or the caller's. */
+static int encode(int k, const Py_buffer *values, const Py_buffer *target, size_t n, size_t columns, int is_new) {
+    size_t encoded;
+    const struct fc_quantize_options options = {NULL, columns, 0, 0.0, 1, is_new};
+    PyThreadState *state = n * formats[k].elements >= RELEASE_ENCODING ? PyEval_SaveThread() : NULL;
+    const int done = is_new ? fc_quantize(FC_SCALAR_DTYPES + k, values->buf, target->buf, n, &options, &encoded) == FC_OK
+                            : encode_into(k, values, target->buf, n, &options);
+    if (state) PyEval_RestoreThread(state);
+    return done;
+}
+
 PyObject *plain_quantize(PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames) {
     PyObject *out, *result = NULL;
     Py_buffer values, target;
@@ -158,19 +170,11 @@ PyObject *plain_quantize(PyObject *const *args, Py_ssize_t nargs, PyObject *kwna
     if (k == FORMATS || !plain_take(args[1], FC_f32, 0, &values)) return NULL;
     const Py_ssize_t last = values.ndim > 0 && values.len > 0 ? values.shape[values.ndim - 1] : 0;
     const size_t elements = formats[k].elements, n = (size_t)values.len / sizeof(float) / elements;
-    const int is_new = !out;
     if (last > 0 && (size_t)last % elements == 0 && n * elements <= MOST_ENCODED) {
         const size_t columns = (size_t)last / elements;
         result = given_or_new(out, values.shape, values.ndim - 1, (Py_ssize_t)columns, formats[k].form);
         if (result && take_target(result, k, n, &target)) {
-            if (apart(&values, &target)) {
-                size_t encoded;
-                const struct fc_quantize_options options = {NULL, columns, 0, 0.0, 1, is_new};
-                PyThreadState *state = n * elements >= RELEASE_ENCODING ? PyEval_SaveThread() : NULL;
-                done = is_new ? fc_quantize(FC_SCALAR_DTYPES + k, values.buf, target.buf, n, &options, &encoded) == FC_OK
-                              : encode_into(k, &values, target.buf, n, &options);
-                if (state) PyEval_RestoreThread(state);
-            }
+            done = apart(&values, &target) && encode(k, &values, &target, n, columns, !out);
             PyBuffer_Release(&target);
         }
     }
